@@ -1,0 +1,60 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+)
+
+// A Selection says which files of a tree are shipped. The globs are relative to the code's directory; ** crosses
+// directories.
+type Selection struct {
+	// Dir is the absolute directory of the code (code.path).
+	Dir string
+	// Include, Exclude and Ignore are code.include, code.exclude and code.ignore.
+	Include, Exclude, Ignore []string
+	// Omit are absolute paths of files and directories that are never shipped unless Include names them: the files of
+	// the spec, cue.mod, the state directory.
+	Omit []string
+	// MaxSize bounds the bytes of all files together.
+	MaxSize int64
+}
+
+// A File is one file that is shipped. Path is relative to the code's directory, slash-separated, byte for byte.
+type File struct {
+	Path    string
+	Mode    string // "100644", "100755" or "120000"
+	SHA256  string // of the bytes; of a link's target
+	Size    int64
+	Ignored bool // shipped, not part of the identity
+}
+
+// A Manifest is a version of the code.
+type Manifest struct {
+	// ID is the hash of path, mode and sha256 of the files that are not Ignored; TreeID that of all.
+	ID, TreeID string
+	Dir        string
+	Files      []File // sorted by path
+	Bytes      int64
+	Commit     string   // of HEAD; empty outside git or before the first commit
+	Dirty      bool     // what is shipped differs from that commit
+	Notes      []string // sockets left out, links that lead outside
+}
+
+// ErrTooLarge is the error of a tree above Selection.MaxSize.
+var ErrTooLarge = errors.New("code is larger than code.max_size")
+
+// Scan lists and hashes what Selection selects.
+func Scan(ctx context.Context, s Selection) (*Manifest, error) { return nil, errors.ErrUnsupported }
+
+// A Store keeps the bytes of shipped files under <dir>/blobs/<sha256>, so that a run is not touched by later edits.
+type Store struct{ Dir string }
+
+// Put copies what m lists from m.Dir into the store. A file whose bytes are no longer those of the manifest is an
+// error that names it.
+func (s Store) Put(ctx context.Context, m *Manifest) error { return errors.ErrUnsupported }
+
+// Blobs is the directory of the bytes, for hosts.Tree.
+func (s Store) Blobs() string { return s.Dir + "/blobs" }
+
+// FindRoot returns the root of the git repository that holds dir, or "" if there is none. It reads only.
+func FindRoot(dir string) string { return "" }

@@ -1,0 +1,108 @@
+package hosts
+
+import (
+	"errors"
+	"time"
+)
+
+// A Job is one attempt as a host sees it: what to run, where, for how long at most. Its ID is unique for ever and safe
+// as a file name. Starting a job that was started before changes nothing.
+type Job struct {
+	ID   string
+	Argv []string
+	// Env is NAME=value, in this order, on top of what the host has: its own environment, its prelude, its env.
+	Env    []string
+	Tree   Tree
+	Limits Limits
+	// Params is the content of the file that Place.Params names.
+	Params []byte
+}
+
+// Limits of a job. 0 is no limit.
+type Limits struct {
+	Time    time.Duration // from start to end
+	Silence time.Duration // without output
+	Grace   time.Duration // between TERM and KILL
+}
+
+// A Tree is the code that is put into a job's working directory. Blobs is a directory that holds the bytes of each file
+// under its sha256.
+type Tree struct {
+	ID    string
+	Blobs string
+	Files []TreeFile
+}
+
+// A TreeFile is one file of a Tree, by slash-separated path relative to its root. Mode is "100644", "100755" or
+// "120000"; the bytes of a link are its target.
+type TreeFile struct {
+	Path, Mode, SHA256 string
+}
+
+// A Place is where a job lies on its host: absolute paths there.
+type Place struct {
+	Dir        string // the job directory
+	Tree       string // the working directory
+	Out        string // what the command writes there are artifacts
+	Log        string
+	Params     string // JSON of the parameters
+	Checkpoint string
+	Setup      string
+	Port       int // a TCP port of the host that was free a moment ago, given to no other job
+}
+
+// Capacity is what a host can take now.
+type Capacity struct {
+	Slots int // jobs that run at once
+	Ahead int // further jobs that may be queued there, so that a slot never waits for us
+}
+
+// Phase is where a job stands on its host.
+type Phase string
+
+// The phases of a job.
+const (
+	Queued  Phase = "queued" // handed over, not yet running
+	Running Phase = "running"
+	Ended   Phase = "ended"
+)
+
+// Status is news of a job.
+type Status struct {
+	Phase   Phase
+	PID     int
+	Started time.Time // by the host's clock: for display only
+}
+
+// End says how a job ended.
+type End string
+
+// The ends of a job.
+const (
+	Exited       End = "exited"
+	TimedOut     End = "timeout"
+	Silent       End = "silence"
+	Stopped      End = "stopped"  // we asked for it
+	Vanished     End = "vanished" // its supervisor is gone and left no exit file
+	NeverStarted End = "never_started"
+)
+
+// An Exit is the outcome of a job.
+type Exit struct {
+	End      End
+	Code     int // exit status; 128 + signal number if a signal ended it; -1 unknown
+	Duration time.Duration
+	LogBytes int64
+	Started  time.Time
+	Reason   string // of Stopped: what Stop was given; of Vanished: what is known
+}
+
+// An Observer hears what happens to one job, in order, from one goroutine at a time. Log gets the bytes of the log in
+// pieces of any length; it must not keep them.
+type Observer interface {
+	Status(Status)
+	Log(p []byte)
+}
+
+// ErrUnreachable is the error of a host that does not answer. What its jobs do is then unknown.
+var ErrUnreachable = errors.New("host does not answer")

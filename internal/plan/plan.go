@@ -1,0 +1,123 @@
+package plan
+
+// SchemaVersion is the version of plan.json that this package writes.
+const SchemaVersion = 1
+
+// A Plan is what was decided before anything ran. Its JSON is plan.json.
+type Plan struct {
+	SchemaVersion int                 `json:"schema_version"`
+	XrunVersion   string              `json:"xrun_version"`
+	Digest        string              `json:"digest"`
+	Spec          []SourceFile        `json:"spec"`
+	Commit        *string             `json:"commit"` // null outside git
+	Dirty         *bool               `json:"dirty"`
+	Experiments   []PlannedExperiment `json:"experiments"`
+	Estimate      Estimate            `json:"estimate"`
+	Warnings      []string            `json:"warnings"`
+}
+
+// An PlannedExperiment is the planned form of one experiment.
+type PlannedExperiment struct {
+	Name     string       `json:"name"`
+	Kind     string       `json:"kind"`
+	Code     CodeSummary  `json:"code"`
+	Hosts    []HostChoice `json:"hosts"`
+	Trials   []Trial      `json:"trials"`
+	Phases   []Phase      `json:"phases"` // null unless a loop
+	Estimate Estimate     `json:"estimate"`
+}
+
+// CodeSummary names what is shipped.
+type CodeSummary struct {
+	ID    string `json:"id"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+}
+
+// HostChoice says whether an experiment may use a host, and why not.
+type HostChoice struct {
+	Name     string  `json:"name"`
+	Eligible bool    `json:"eligible"`
+	WhyNot   *string `json:"why_not"`
+}
+
+// Phase is one phase of a loop with the most trials it can take.
+type Phase struct {
+	Phase     string `json:"phase"`
+	TrialsMax int    `json:"trials_max"`
+}
+
+// Estimate is an upper bound on the cost. Counts are null where they cannot be known before the hosts are asked.
+type Estimate struct {
+	Trials      *int     `json:"trials"`
+	GPUHoursMax *float64 `json:"gpu_hours_max"`
+	WallS       *float64 `json:"wall_s"` // null without history
+	AgentTurns  *int     `json:"agent_turns"`
+}
+
+// Why a trial is in a plan, and whether it will run.
+type Why string
+
+// The values of Why. Only Reused does not run.
+const (
+	New     Why = "new"
+	Changed Why = "changed"
+	Failed  Why = "failed"
+	Reused  Why = "reused"
+	Lost    Why = "lost"
+)
+
+// A Trial is a point with one seed on one version of the code.
+type Trial struct {
+	ID      string   `json:"id"`
+	Params  Params   `json:"params"`
+	Seed    int64    `json:"seed"`
+	Command []string `json:"command"` // placeholders that only a host can fill are left as they are
+	Why     Why      `json:"why"`
+	Changed []string `json:"changed"` // what changed since the last trial at this point: fields of the spec, files of the code
+	EstS    *float64 `json:"est_s"`
+	// Code is the id of the code this trial runs; in a loop every candidate has its own.
+	Code string `json:"code"`
+	// Parts are the hashes of what the id is made of, by field.
+	Parts Parts `json:"-"`
+}
+
+// Parts are short hashes by field of the spec ("command", "env", "params", "code", …).
+type Parts map[string]string
+
+// A Manifest is one version of the code of an experiment, as it is shipped.
+type Manifest struct {
+	ID    string     // hash of the identity-bearing files
+	Files []CodeFile // sorted by path
+}
+
+// A CodeFile is one file of a Manifest. Ignored files are shipped but are not part of the id.
+type CodeFile struct {
+	Path    string `json:"path"`
+	Mode    string `json:"mode"` // "100644", "100755" or "120000", as git writes them
+	SHA256  string `json:"sha256"`
+	Size    int64  `json:"size"`
+	Ignored bool   `json:"ignored,omitempty"`
+}
+
+// History is what earlier runs found, as far as a plan depends on it. The zero History is "no history".
+type History struct {
+	// ByID holds, by trial id, the newest trial with that id; a successful one wins over a later failure.
+	ByID map[string]Past
+	// ByPoint holds, by PointKey, the newest trial of an experiment at a point, whatever its id.
+	ByPoint map[string]Past
+	// Codes holds the files of earlier codes, by code id.
+	Codes map[string][]CodeFile
+}
+
+// A Past is one trial of an earlier run.
+type Past struct {
+	Run       string
+	ID        string
+	State     string // one of the final states of a trial, or "running"
+	Parts     Parts
+	Code      string
+	DurationS float64 // of its last attempt, in seconds; 0 unknown
+	// Gone is set where a result cannot be reused because an artifact that is needed is no longer there.
+	Gone bool
+}

@@ -1,0 +1,18 @@
+package tmpdeps
+import (
+_ "cuelang.org/go/cue"
+_ "cuelang.org/go/cue/load"
+_ "cuelang.org/go/cmd/cue/cmd"
+_ "cuelang.org/go/cue/cuecontext"
+_ "cuelang.org/go/cue/format"
+_ "cuelang.org/go/mod/modconfig"
+_ "github.com/alecthomas/kong"
+_ "github.com/hashicorp/go-hclog"
+_ "modernc.org/sqlite"
+_ "gonum.org/v1/gonum/stat/distuv"
+_ "github.com/go-git/go-git/v5"
+_ "github.com/rogpeppe/go-internal/testscript"
+_ "github.com/google/go-cmp/cmp"
+_ "golang.org/x/sync/errgroup"
+_ "golang.org/x/sys/unix"
+)
