@@ -10,6 +10,8 @@ type Spec struct {
 
 	// Files are the files that were read, by path relative to Root.
 	Files []SourceFile `json:"-"`
+	// AbsFiles are the absolute paths of those files, sorted: code that is shipped leaves them behind.
+	AbsFiles []string `json:"-"`
 	// Root is the absolute directory that paths shown to users are relative to: the root of the repository, or the
 	// directory of the first package where there is none.
 	Root string `json:"-"`
