@@ -1,0 +1,196 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// An entry is a file as a commit has it.
+type entry struct {
+	mode string
+	id   string          // of the blob, in hex: sha1, or sha256 in a repository of that format
+	repo *git.Repository // to look into the blob; nil if go-git cannot read it
+}
+
+// A head is what HEAD of a repository holds below the listed directory, by path in the code.
+type head struct {
+	commit  string
+	entries map[string]entry
+}
+
+// readHead reads the commit of a level: by go-git, and by git's plumbing where go-git cannot (reftable, sha256). A
+// repository without a commit is an empty head.
+func readHead(ctx context.Context, l level) (head, error) {
+	h, err := libraryHead(l)
+	if err == nil {
+		return h, nil
+	}
+	fallback, perr := programHead(ctx, l)
+	if perr != nil {
+		if h.commit == "" {
+			h.commit = fallback.commit
+		}
+		return h, fmt.Errorf("read HEAD of %s: %w", l.root, errors.Join(err, perr))
+	}
+	return fallback, nil
+}
+
+func libraryHead(l level) (head, error) {
+	h := head{entries: map[string]entry{}}
+	repo, err := openRepo(l.root)
+	if err != nil {
+		return h, err
+	}
+	ref, err := repo.Head()
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		// Before the first commit, or a format of references that go-git does not read.
+		if cfg, cerr := repo.Config(); cerr == nil && !cfg.Raw.Section("extensions").HasOption("refstorage") {
+			return h, nil
+		}
+		return h, err
+	}
+	if err != nil {
+		return h, err
+	}
+	h.commit = ref.Hash().String()
+	commit, err := repo.CommitObject(ref.Hash())
+	if err != nil {
+		return h, err
+	}
+	tree, err := commit.Tree()
+	if err != nil {
+		return h, err
+	}
+	prefix, err := prefixOf(l.root, l.dir)
+	if err != nil {
+		return h, err
+	}
+	if prefix != "" {
+		tree, err = tree.Tree(strings.TrimSuffix(prefix, "/"))
+		if errors.Is(err, object.ErrDirectoryNotFound) || errors.Is(err, object.ErrEntryNotFound) {
+			return h, nil // not in that commit at all
+		}
+		if err != nil {
+			return h, err
+		}
+	}
+	walker := object.NewTreeWalker(tree, true, nil)
+	defer walker.Close()
+	for {
+		name, e, err := walker.Next()
+		if errors.Is(err, io.EOF) {
+			return h, nil
+		}
+		if err != nil {
+			return h, err
+		}
+		if e.Mode != filemode.Dir {
+			h.entries[l.at+name] = entry{mode: fmt.Sprintf("%06o", uint32(e.Mode)), id: e.Hash.String(), repo: repo}
+		}
+	}
+}
+
+func programHead(ctx context.Context, l level) (head, error) {
+	h := head{entries: map[string]entry{}}
+	commit, err := runGit(ctx, l.root, l.dir, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil {
+		if _, err2 := runGit(ctx, l.root, l.dir, "symbolic-ref", "--quiet", "HEAD"); err2 == nil {
+			return h, nil // before the first commit
+		}
+		return h, err
+	}
+	h.commit = strings.TrimSpace(string(commit))
+	tree, err := runGit(ctx, l.root, l.dir, "ls-tree", "-r", "-z", h.commit)
+	if err != nil {
+		return h, err
+	}
+	for rec := range bytes.SplitSeq(tree, []byte{0}) {
+		info, name, ok := strings.Cut(string(rec), "\t")
+		if fields := strings.Fields(info); ok && len(fields) == 3 {
+			h.entries[l.at+name] = entry{mode: fields[0], id: fields[2]}
+		}
+	}
+	return h, nil
+}
+
+var lfsOID = regexp.MustCompile(`(?m)^oid sha256:([0-9a-f]{64})$`)
+
+const lfsMagic = "version https://git-lfs.github.com/spec/"
+
+// lfsBytes reports whether the commit holds a git-lfs pointer to exactly the bytes of this sha256.
+func (e entry) lfsBytes(sha256 string) bool {
+	if e.repo == nil {
+		return false
+	}
+	blob, err := e.repo.BlobObject(plumbing.NewHash(e.id))
+	if err != nil || blob.Size > maxPointer {
+		return false
+	}
+	r, err := blob.Reader()
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil || !bytes.HasPrefix(b, []byte(lfsMagic)) {
+		return false
+	}
+	m := lfsOID.FindSubmatch(b)
+	return m != nil && string(m[1]) == sha256
+}
+
+// provenance fills in Commit, and Dirty as far as it can be told without reading files.
+func (s *scan) provenance(ctx context.Context) {
+	s.head = map[string]entry{}
+	for _, l := range s.levels {
+		if l.root == "" {
+			if l.link != "" {
+				s.m.Dirty = true
+			}
+			continue
+		}
+		h, err := readHead(ctx, l)
+		if err != nil {
+			s.m.Dirty = true
+			s.m.Notes = append(s.m.Notes, fmt.Sprintf("cannot tell whether the code differs from its commit: %v", err))
+		}
+		if l.link == "" {
+			s.m.Commit = h.commit
+		} else if s.head[l.link].id != h.commit {
+			s.m.Dirty = true
+		}
+		for name, e := range h.entries {
+			s.head[name] = e
+		}
+	}
+}
+
+// compare completes Dirty: something shipped is not in the commit as it is, or something of the commit is missing.
+func (s *scan) compare() {
+	if s.levels[0].root == "" {
+		return
+	}
+	shipped := map[string]bool{}
+	for i, f := range s.m.Files {
+		shipped[f.Path] = true
+		e, ok := s.head[f.Path]
+		if !ok || e.mode != f.Mode || e.id != s.blobs[i] && !e.lfsBytes(f.SHA256) {
+			s.m.Dirty = true
+		}
+	}
+	for name, e := range s.head {
+		if e.mode != gitlink && !shipped[name] && !s.sparse[name] && s.filter.ships(name) {
+			s.m.Dirty = true
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+)
+
+// FindRoot returns the root of the git repository that holds dir, or "" if there is none. It reads only.
+func FindRoot(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	// git looks from where a link leads to, not from where it stands.
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return ""
+	}
+	root := climb(real)
+	if root == "" || real == abs {
+		return root
+	}
+	// The caller's spelling, if one of its parents is that root: he compares it with his own paths.
+	for up := abs; ; up = filepath.Dir(up) {
+		if r, err := filepath.EvalSymlinks(up); err == nil && r == root {
+			return up
+		}
+		if up == filepath.Dir(up) {
+			return root
+		}
+	}
+}
+
+func climb(dir string) string {
+	for {
+		if _, err := gitDir(dir); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+// gitDir returns the git directory of the checkout at root: its .git, or where a .git file of a linked worktree or a
+// submodule leads.
+func gitDir(root string) (string, error) {
+	dot := filepath.Join(root, ".git")
+	fi, err := os.Stat(dot)
+	if err != nil {
+		return "", err
+	}
+	if !fi.IsDir() {
+		if dot, err = followGitFile(root, dot, fi); err != nil {
+			return "", err
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dot, "HEAD")); err != nil {
+		return "", err
+	}
+	return dot, nil
+}
+
+func followGitFile(root, file string, fi os.FileInfo) (string, error) {
+	const most = 64 << 10 // longer than any path; a fifo or a device is not read at all
+	if !fi.Mode().IsRegular() || fi.Size() > most {
+		return "", fmt.Errorf("%s: not a .git file", file)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	target, ok := bytes.CutPrefix(bytes.TrimRight(b, "\r\n"), []byte("gitdir: "))
+	if !ok {
+		return "", fmt.Errorf("%s: not a .git file", file)
+	}
+	to := string(target)
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(root, to)
+	}
+	return filepath.Clean(to), nil
+}
+
+// openRepo opens the checkout at root for reading. go-git's own PlainOpen rewrites absolute links and does not find
+// the objects of linked worktrees and alternates; its filesystems bound to a root do. Opening costs 0.2 ms: a
+// repository that is kept open does not see that git packed it anew.
+func openRepo(root string) (*git.Repository, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := gitDir(root)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	dot := dotgit.NewRepositoryFilesystem(bound(dir), nil)
+	b, err := os.ReadFile(filepath.Join(dir, "commondir"))
+	switch {
+	case err == nil:
+		common := strings.TrimSpace(string(b))
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(dir, common)
+		}
+		if common, err = filepath.EvalSymlinks(common); err != nil {
+			return nil, err
+		}
+		dot = dotgit.NewRepositoryFilesystem(bound(dir), bound(common))
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	st := filesystem.NewStorageWithOptions(dot, cache.NewObjectLRUDefault(),
+		filesystem.Options{AlternatesFS: bound("/")})
+	return git.Open(st, bound(root))
+}
+
+func bound(dir string) *osfs.BoundOS {
+	return osfs.New(dir, osfs.WithBoundOS()).(*osfs.BoundOS)
+}
