@@ -7,19 +7,21 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
-	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // An entry is a file as a commit has it.
 type entry struct {
 	mode string
-	id   string          // of the blob, in hex: sha1, or sha256 in a repository of that format
-	repo *git.Repository // to look into the blob; nil if go-git cannot read it
+	id   string              // of the blob, in hex: sha1, or sha256 in a repository of that format
+	repo *filesystem.Storage // to look into the blob; nil if go-git cannot read it
 }
 
 // A head is what HEAD of a repository holds below the listed directory, by path in the code.
@@ -51,19 +53,15 @@ func libraryHead(l level) (head, error) {
 	if err != nil {
 		return h, err
 	}
-	ref, err := repo.Head()
+	ref, err := storer.ResolveReference(repo, plumbing.HEAD)
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		// Before the first commit, or a format of references that go-git does not read.
-		if cfg, cerr := repo.Config(); cerr == nil && !cfg.Raw.Section("extensions").HasOption("refstorage") {
-			return h, nil
-		}
-		return h, err
+		return h, nil // before the first commit
 	}
 	if err != nil {
 		return h, err
 	}
 	h.commit = ref.Hash().String()
-	commit, err := repo.CommitObject(ref.Hash())
+	commit, err := object.GetCommit(repo, ref.Hash())
 	if err != nil {
 		return h, err
 	}
@@ -75,29 +73,39 @@ func libraryHead(l level) (head, error) {
 	if err != nil {
 		return h, err
 	}
-	if prefix != "" {
-		tree, err = tree.Tree(strings.TrimSuffix(prefix, "/"))
-		if errors.Is(err, object.ErrDirectoryNotFound) || errors.Is(err, object.ErrEntryNotFound) {
+	for element := range strings.SplitSeq(strings.TrimSuffix(prefix, "/"), "/") {
+		if element == "" {
+			break
+		}
+		at := slices.IndexFunc(tree.Entries, func(e object.TreeEntry) bool {
+			return e.Name == element && e.Mode == filemode.Dir
+		})
+		if at < 0 {
 			return h, nil // not in that commit at all
 		}
-		if err != nil {
+		if tree, err = object.GetTree(repo, tree.Entries[at].Hash); err != nil {
 			return h, err
 		}
 	}
-	walker := object.NewTreeWalker(tree, true, nil)
-	defer walker.Close()
-	for {
-		name, e, err := walker.Next()
-		if errors.Is(err, io.EOF) {
-			return h, nil
-		}
-		if err != nil {
-			return h, err
-		}
+	return h, h.add(repo, tree, l.at)
+}
+
+// add takes the files of a tree. go-git's own TreeWalker refuses names that git and Linux allow.
+func (h head) add(repo *filesystem.Storage, tree *object.Tree, at string) error {
+	for _, e := range tree.Entries {
 		if e.Mode != filemode.Dir {
-			h.entries[l.at+name] = entry{mode: fmt.Sprintf("%06o", uint32(e.Mode)), id: e.Hash.String(), repo: repo}
+			h.entries[at+e.Name] = entry{mode: fmt.Sprintf("%06o", uint32(e.Mode)), id: e.Hash.String(), repo: repo}
+			continue
+		}
+		below, err := object.GetTree(repo, e.Hash)
+		if err != nil {
+			return err
+		}
+		if err := h.add(repo, below, at+e.Name+"/"); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func programHead(ctx context.Context, l level) (head, error) {
@@ -132,7 +140,7 @@ func (e entry) lfsBytes(sha256 string) bool {
 	if e.repo == nil {
 		return false
 	}
-	blob, err := e.repo.BlobObject(plumbing.NewHash(e.id))
+	blob, err := object.GetBlob(e.repo, plumbing.NewHash(e.id))
 	if err != nil || blob.Size > maxPointer {
 		return false
 	}

@@ -22,7 +22,7 @@ func listLibrary(ctx context.Context, root, dir string) (found, error) {
 	if err != nil {
 		return f, err
 	}
-	index, err := repo.Storer.Index()
+	index, err := repo.Index()
 	if err != nil {
 		return f, err
 	}

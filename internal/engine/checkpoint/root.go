@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-billy/v5/osfs"
-	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
@@ -93,10 +92,11 @@ func followGitFile(root, file string, fi os.FileInfo) (string, error) {
 	return filepath.Clean(to), nil
 }
 
-// openRepo opens the checkout at root for reading. go-git's own PlainOpen rewrites absolute links and does not find
-// the objects of linked worktrees and alternates; its filesystems bound to a root do. Opening costs 0.2 ms: a
-// repository that is kept open does not see that git packed it anew.
-func openRepo(root string) (*git.Repository, error) {
+// openRepo opens what git keeps of the checkout at root, for reading. go-git's own PlainOpen rewrites absolute links,
+// does not find the objects of linked worktrees and alternates, and refuses a sparse checkout for its worktreeConfig;
+// the storage itself does none of that, so the two extensions that change what it reads are refused here. Opening
+// costs 0.2 ms: a storage that is kept open does not see that git packed anew.
+func openRepo(root string) (*filesystem.Storage, error) {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,18 @@ func openRepo(root string) (*git.Repository, error) {
 	}
 	st := filesystem.NewStorageWithOptions(dot, cache.NewObjectLRUDefault(),
 		filesystem.Options{AlternatesFS: bound("/")})
-	return git.Open(st, bound(root))
+	cfg, err := st.Config()
+	if err != nil {
+		return nil, err
+	}
+	extensions := cfg.Raw.Section("extensions")
+	if f := extensions.Option("refstorage"); f != "" && f != "files" {
+		return nil, fmt.Errorf("references in the format %s are read by the git program only", f)
+	}
+	if f := extensions.Option("objectformat"); f != "" && f != "sha1" {
+		return nil, fmt.Errorf("objects in the format %s are read by the git program only", f)
+	}
+	return st, nil
 }
 
 func bound(dir string) *osfs.BoundOS {
