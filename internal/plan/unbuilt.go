@@ -1,10 +1,5 @@
 package plan
 
-import (
-	"fmt"
-	"slices"
-)
-
 // Unbuilt lists what the spec asks for and this version cannot do yet. Such a spec is checked and planned, and refused
 // by a run before anything starts: a promise that is kept half would be worse than none.
 func Unbuilt(s *Spec) []Finding {
@@ -89,18 +84,3 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 }
 
 func notLog(s *Source) bool { return s != nil && s.Kind != "log" }
-
-// String is "experiments.lr.setup: setup is not built yet".
-func (f Finding) String() string {
-	name := ""
-	for _, p := range f.Path {
-		if slices.Contains([]byte(p), '.') {
-			p = fmt.Sprintf("%q", p)
-		}
-		name += "." + p
-	}
-	if len(name) > 0 {
-		name = name[1:] + ": "
-	}
-	return name + f.Message
-}

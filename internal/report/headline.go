@@ -90,3 +90,6 @@ func (s *State) causes(states []ledger.State) string {
 	}
 	return " (" + strings.Join(names, ", ") + ")"
 }
+
+// Headline is the first line of report.md, as plain text: done, reused, failed, not run, and why.
+func (r *Report) Headline() string { return r.state.headline() }
