@@ -196,7 +196,7 @@ func names(v cue.Value) []string {
 		return nil
 	}
 	for it.Next() {
-		if it.Selector().ConstraintType() == 0 { // else the schema's, and missing
+		if !absent(it.Value()) {
 			names = append(names, it.Selector().Unquoted())
 		}
 	}
