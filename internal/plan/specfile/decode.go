@@ -128,7 +128,7 @@ func integer(v cue.Value) (*big.Int, bool) {
 
 // slice decodes a list; where the schema allows one value for a list of one, that too.
 func (d *decoder) slice(v cue.Value, rv reflect.Value, path []string) {
-	if v.IncompleteKind() != cue.ListKind {
+	if !isList(v) {
 		e := reflect.New(rv.Type().Elem()).Elem()
 		d.decode(v, e, path)
 		if v.IsConcrete() {
@@ -143,6 +143,12 @@ func (d *decoder) slice(v cue.Value, rv reflect.Value, path []string) {
 		out = reflect.Append(out, e)
 	})
 	rv.Set(out)
+}
+
+// isList reports whether v is a list, also where an element of it is wrong.
+func isList(v cue.Value) bool {
+	_, err := v.List()
+	return err == nil
 }
 
 // fields decodes the fields of a struct, also those of embedded ones.
@@ -188,7 +194,8 @@ func (d *decoder) each(v cue.Value, path []string, f func(name string, v cue.Val
 		return
 	}
 	for it.Next() {
-		if absent(it.Value()) {
+		// Fields yields the elements of a list with an error in it.
+		if it.Selector().LabelType() != cue.StringLabel || absent(it.Value()) {
 			continue
 		}
 		name := it.Selector().Unquoted()

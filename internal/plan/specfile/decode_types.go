@@ -104,7 +104,7 @@ func (d *decoder) axes(v cue.Value, path []string) (plan.Axes, bool) {
 	d.ordered(v, path, func(name string, v cue.Value, path []string) {
 		a := plan.Axis{Name: name}
 		switch {
-		case v.IncompleteKind() == cue.ListKind:
+		case isList(v):
 			a.Values = d.values(v, path)
 		case v.IncompleteKind() != cue.StructKind:
 			if s, ok := d.scalar(v, path); ok {
@@ -159,7 +159,7 @@ func (d *decoder) gpus(v cue.Value, path []string) (plan.GPUs, bool) {
 		count := int(n.Int64())
 		return plan.GPUs{Count: &count}, true
 	}
-	if v.IncompleteKind() == cue.ListKind {
+	if isList(v) {
 		list := d.values(v, path)
 		if list == nil {
 			list = []plan.Value{}
