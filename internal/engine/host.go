@@ -38,7 +38,7 @@ type Files interface {
 	Discard(id string)
 }
 
-// A Recorder stores facts. When Append returns nil they are on disk, and every listener has them or will, in order.
+// A Recorder stores facts. When Append returns nil they are on disk and every listener has heard them.
 type Recorder interface {
 	Append(ctx context.Context, events ...ledger.Event) error
 }

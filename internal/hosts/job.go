@@ -106,3 +106,6 @@ type Observer interface {
 
 // ErrUnreachable is the error of a host that does not answer. What its jobs do is then unknown.
 var ErrUnreachable = errors.New("host does not answer")
+
+// ErrDiskFull is the error of a host that has no space left.
+var ErrDiskFull = errors.New("no space left on the host")

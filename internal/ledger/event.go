@@ -167,6 +167,7 @@ type (
 		Index   int               `json:"index"`  // place in the experiment's order, from 0
 		Params  json.RawMessage   `json:"params"` // an object in display order
 		Seed    int64             `json:"seed"`
+		Point   string            `json:"point"` // names point and seed within the experiment, whatever the code
 		Code    string            `json:"code"`
 		Command []string          `json:"command"`
 		Parts   map[string]string `json:"parts"` // hashes of what the id is made of

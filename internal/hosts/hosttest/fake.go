@@ -1,0 +1,328 @@
+package hosttest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/hosts"
+)
+
+// A Script says what one job does on a Fake.
+type Script struct {
+	Refuse    error             // Start's error; nothing else happens
+	Log       string            // there at once
+	Later     []Line            // and this at its time, in order
+	Took      time.Duration     // from start to end; 0 ends at once
+	Forever   bool              // it ends only by its limits or Stop
+	Code      int               // exit status
+	End       hosts.End         // "" is hosts.Exited
+	Reason    string            // Exit.Reason
+	Artifacts map[string]string // content by slash-separated path
+}
+
+// A Line is a piece of a log, that long after the start.
+type Line struct {
+	After time.Duration
+	Text  string
+}
+
+// A Fake is a host in memory. It starts no processes and no goroutines, only timers, so it lives in a synctest bubble.
+// It keeps to Limits.Time, to slots and the order of its queue, and to what a Script says.
+type Fake struct {
+	name   string
+	behave func(hosts.Job) Script
+
+	mu    sync.Mutex
+	slots int
+	free  int
+	port  int
+	down  error
+	jobs  map[string]*fakeJob
+	order []hosts.Job // all that were accepted
+	queue []*fakeJob
+	news  chan struct{} // closed and made anew with each change
+}
+
+type fakeJob struct {
+	hosts.Job
+	script  Script
+	phase   hosts.Phase
+	log     []byte
+	exit    hosts.Exit
+	started time.Time
+	timers  []*time.Timer
+}
+
+// NewFake makes a host with that many slots. behave is asked once for each job that is started.
+func NewFake(name string, slots int, behave func(hosts.Job) Script) *Fake {
+	return &Fake{
+		name: name, slots: slots, free: slots, behave: behave, port: 20000,
+		jobs: make(map[string]*fakeJob), news: make(chan struct{}),
+	}
+}
+
+// Name is the name it was made with.
+func (f *Fake) Name() string { return f.name }
+
+// Unreachable makes every call, also those that wait now, fail with hosts.ErrUnreachable until it is called with false.
+// What runs goes on.
+func (f *Fake) Unreachable(down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = nil
+	if down {
+		f.down = fmt.Errorf("%s: %w", f.name, hosts.ErrUnreachable)
+	}
+	f.changed()
+}
+
+// Jobs are the jobs that were accepted, in order.
+func (f *Fake) Jobs() []hosts.Job {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]hosts.Job(nil), f.order...)
+}
+
+// Finish ends a running job now, as an Exit that the test made up.
+func (f *Fake) Finish(id string, exit hosts.Exit) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if j := f.jobs[id]; j != nil {
+		f.end(j, exit)
+	}
+}
+
+// Capacity is all slots, and one job ahead for each.
+func (f *Fake) Capacity(context.Context) (hosts.Capacity, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return hosts.Capacity{Slots: f.slots, Ahead: f.slots}, f.down
+}
+
+// Start accepts jobs and starts as many as there are slots free.
+func (f *Fake) Start(_ context.Context, jobs []hosts.Job) []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	errs := make([]error, len(jobs))
+	for i, job := range jobs {
+		if f.down != nil {
+			errs[i] = f.down
+			continue
+		}
+		if f.jobs[job.ID] != nil {
+			continue
+		}
+		script := f.behave(job)
+		if script.Refuse != nil {
+			errs[i] = script.Refuse
+			continue
+		}
+		j := &fakeJob{Job: job, script: script, phase: hosts.Queued}
+		f.jobs[job.ID] = j
+		f.order = append(f.order, job)
+		f.queue = append(f.queue, j)
+	}
+	f.dispatch()
+	return errs
+}
+
+// dispatch starts queued jobs while slots are free. The caller holds f.mu.
+func (f *Fake) dispatch() {
+	for f.free > 0 && len(f.queue) > 0 {
+		j := f.queue[0]
+		f.queue = f.queue[1:]
+		f.free--
+		j.phase, j.started = hosts.Running, time.Now()
+		j.log = append(j.log, j.script.Log...)
+		for _, line := range j.script.Later {
+			j.timers = append(j.timers, time.AfterFunc(line.After, func() { f.print(j, line.Text) }))
+		}
+		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason}
+		if end.End == "" {
+			end.End = hosts.Exited
+		}
+		took := j.script.Took
+		if limit := j.Limits.Time; limit > 0 && (j.script.Forever || took > limit) {
+			took, end = limit, hosts.Exit{End: hosts.TimedOut, Code: 143}
+		} else if j.script.Forever {
+			continue
+		}
+		if took == 0 {
+			f.end(j, end)
+			continue
+		}
+		j.timers = append(j.timers, time.AfterFunc(took, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.end(j, end)
+		}))
+	}
+	f.changed()
+}
+
+func (f *Fake) print(j *fakeJob, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if j.phase == hosts.Running {
+		j.log = append(j.log, text...)
+		f.changed()
+	}
+}
+
+// end ends a job that did not yet. The caller holds f.mu.
+func (f *Fake) end(j *fakeJob, exit hosts.Exit) {
+	if j.phase == hosts.Ended {
+		return
+	}
+	for _, t := range j.timers {
+		t.Stop()
+	}
+	if j.phase == hosts.Running {
+		exit.Duration, exit.Started = time.Since(j.started), j.started
+		f.free++
+	}
+	exit.LogBytes = int64(len(j.log))
+	j.phase, j.exit = hosts.Ended, exit
+	f.changed()
+	f.dispatch()
+}
+
+// changed wakes those who watch. The caller holds f.mu.
+func (f *Fake) changed() {
+	close(f.news)
+	f.news = make(chan struct{})
+}
+
+// Watch follows a job. One that it does not know never started.
+func (f *Fake) Watch(ctx context.Context, id string, o hosts.Observer) (hosts.Exit, error) {
+	var seen hosts.Phase
+	told := 0
+	for {
+		f.mu.Lock()
+		news, down, j := f.news, f.down, f.jobs[id]
+		if down != nil {
+			f.mu.Unlock()
+			return hosts.Exit{}, down
+		}
+		if j == nil {
+			f.mu.Unlock()
+			return hosts.Exit{End: hosts.NeverStarted, Code: -1}, nil
+		}
+		phase, text, exit := j.phase, j.log[told:len(j.log):len(j.log)], j.exit
+		status := hosts.Status{Phase: phase, Started: j.started}
+		f.mu.Unlock()
+		if phase != seen {
+			if phase == hosts.Ended && seen != hosts.Running && !status.Started.IsZero() {
+				o.Status(hosts.Status{Phase: hosts.Running, Started: status.Started})
+			}
+			if phase != hosts.Ended {
+				o.Status(status)
+			}
+			seen = phase
+		}
+		if len(text) > 0 {
+			told += len(text)
+			o.Log(text)
+		}
+		if phase == hosts.Ended {
+			o.Status(status)
+			return exit, nil
+		}
+		select {
+		case <-ctx.Done():
+			return hosts.Exit{}, ctx.Err()
+		case <-news:
+		}
+	}
+}
+
+// Stop ends a job at once, whatever its script says.
+func (f *Fake) Stop(_ context.Context, id, reason string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down != nil {
+		return f.down
+	}
+	j := f.jobs[id]
+	if j == nil {
+		return nil
+	}
+	exit := hosts.Exit{End: hosts.Stopped, Code: 143, Reason: reason}
+	if j.phase == hosts.Queued {
+		exit.Code = -1
+		for i, q := range f.queue {
+			if q == j {
+				f.queue = append(f.queue[:i:i], f.queue[i+1:]...)
+				break
+			}
+		}
+	}
+	f.end(j, exit)
+	return nil
+}
+
+// Place makes up paths and ports.
+func (f *Fake) Place(_ context.Context, id string) (hosts.Place, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.port++
+	dir := path.Join("/fake", f.name, id)
+	return hosts.Place{
+		Dir: dir, Tree: dir + "/tree", Out: dir + "/out", Log: dir + "/log", Params: dir + "/params.json",
+		Checkpoint: path.Join("/fake", f.name, "checkpoints", id), Setup: path.Join("/fake", f.name, "setup"), Port: f.port,
+	}, f.down
+}
+
+// Fetch writes the log and the script's artifacts.
+func (f *Fake) Fetch(_ context.Context, id, dir string, limit int64) (artifacts, left []string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	j := f.jobs[id]
+	if f.down != nil || j == nil {
+		return nil, nil, f.down
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "log"), j.log, 0o600); err != nil {
+		return nil, nil, err
+	}
+	names := make([]string, 0, len(j.script.Artifacts))
+	for name := range j.script.Artifacts {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var sum int64
+	for _, name := range names {
+		content := j.script.Artifacts[name]
+		if size := int64(len(content)); limit > 0 && sum+size > limit {
+			left = append(left, name)
+			continue
+		}
+		sum += int64(len(content))
+		to := filepath.Join(dir, "artifacts", name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return nil, nil, err
+		}
+		if err := os.WriteFile(to, []byte(content), 0o600); err != nil {
+			return nil, nil, err
+		}
+		artifacts = append(artifacts, name)
+	}
+	return artifacts, left, nil
+}
+
+// Discard forgets the artifacts and the log of an ended job, not how it ended.
+func (f *Fake) Discard(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if j := f.jobs[id]; j != nil && j.phase == hosts.Ended {
+		j.script.Artifacts, j.log = nil, nil
+	}
+}

@@ -1,0 +1,276 @@
+package hosts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files of a job directory. They are the truth about the job: whoever comes later, after any crash, judges by them.
+const (
+	fileJob        = "job"         // the script that is run
+	fileEnv        = "env"         // its environment; gone as soon as it starts
+	fileLog        = "log"         // stdout and stderr as they came
+	filePID        = "pid"         // who runs it; there before its first process is
+	fileLock       = "lock"        // held by flock as long as its supervisor owns it
+	fileBeat       = "beat"        // touched now and then while it runs
+	fileExit       = "exit"        // how it ended; without " end" it does not exist
+	fileExitTmp    = "exit.tmp"    // becomes exit; made at the start, so that a disk that filled up has room for it
+	fileStop       = "stop"        // why it was ended, written before anything is signalled
+	fileAsk        = "stop.ask"    // what Stop wants; the supervisor makes it fileStop when it acts
+	fileParams     = "params.json" // the parameters
+	dirOut         = "out"         // artifacts
+	dirTree        = "tree"        // the working directory
+	stopTimeout    = "timeout"
+	stopSilence    = "silence"
+	stopNever      = "never_started"
+	exitTmpPadding = 64
+)
+
+// A jobDir is the path of a job directory. It is also the job's marker: unique on the machine.
+type jobDir string
+
+func (d jobDir) file(name string) string { return string(d) + "/" + name }
+
+// validID says whether id can be a directory name that no command takes for an option.
+func validID(id string) error {
+	if id == "" || len(id) > 200 || id[0] == '-' || id[0] == '.' || strings.ContainsAny(id, "/\\\x00\n") {
+		return fmt.Errorf("job id %q cannot be a file name", id)
+	}
+	return nil
+}
+
+// An owner is what fileExit and filePID say of the process that ran the job.
+type owner struct {
+	identity
+	started time.Time
+	main    int // pid of the job's first process; 0 if the supervisor did not come so far
+}
+
+// An identity names a process for ever: pids are used again.
+type identity struct {
+	pid   int
+	start string // in the kernel's words
+	boot  string
+}
+
+// line is the first line of filePID.
+func (o owner) line() []byte {
+	return fmt.Appendf(nil, "%d %s %s %d\n", o.pid, o.start, o.boot, o.started.UnixNano())
+}
+
+// readOwner reads filePID.
+func (d jobDir) readOwner() (owner, bool) {
+	b, err := readSmall(d.file(filePID))
+	if err != nil {
+		return owner{}, false
+	}
+	first, rest, _ := bytes.Cut(b, []byte{'\n'})
+	f := strings.Fields(string(first))
+	if len(f) != 4 {
+		// The supervisor was killed in the middle of writing it: something may run, so the job counts as started.
+		return owner{}, true
+	}
+	pid, _ := strconv.Atoi(f[0])
+	nanos, _ := strconv.ParseInt(f[3], 10, 64)
+	main, _ := strconv.Atoi(string(bytes.TrimSpace(rest)))
+	return owner{identity{pid, f[1], f[2]}, time.Unix(0, nanos), main}, true
+}
+
+// exitLine is the content of fileExit.
+func exitLine(code int, took time.Duration, logBytes int64) []byte {
+	line := fmt.Appendf(nil, "%d %.6f %d end", code, took.Seconds(), logBytes)
+	for len(line) < exitTmpPadding-1 {
+		line = append(line, ' ')
+	}
+	return append(line, '\n')
+}
+
+// readExit reads how the job ended. A file without the final word does not exist.
+func (d jobDir) readExit() (Exit, bool) {
+	b, err := readSmall(d.file(fileExit))
+	if err != nil {
+		return Exit{}, false
+	}
+	e, ok := parseExit(b)
+	if !ok {
+		return Exit{}, false
+	}
+	if o, ok := d.readOwner(); ok {
+		e.Started = o.started
+	}
+	e.End = Exited
+	if why, err := readSmall(d.file(fileStop)); err == nil {
+		e.End, e.Reason = endOf(string(why))
+	}
+	return e, true
+}
+
+func parseExit(b []byte) (Exit, bool) {
+	f := strings.Fields(string(b))
+	if len(f) != 4 || f[3] != "end" {
+		return Exit{}, false
+	}
+	code, err1 := strconv.Atoi(f[0])
+	secs, err2 := strconv.ParseFloat(f[1], 64)
+	size, err3 := strconv.ParseInt(f[2], 10, 64)
+	if errors.Join(err1, err2, err3) != nil {
+		return Exit{}, false
+	}
+	return Exit{Code: code, Duration: time.Duration(secs * float64(time.Second)), LogBytes: size}, true
+}
+
+// endOf translates the content of fileStop.
+func endOf(why string) (End, string) {
+	switch why {
+	case stopTimeout:
+		return TimedOut, ""
+	case stopSilence:
+		return Silent, ""
+	case stopNever:
+		return NeverStarted, ""
+	}
+	return Stopped, why
+}
+
+// bury writes the end of a job that will never run. The caller holds the lock, so no supervisor can be starting it.
+func (d jobDir) bury(why string) error {
+	if err := writeSmall(d.file(fileStop), []byte(why)); err != nil {
+		return err
+	}
+	if err := writeSmall(d.file(fileExitTmp), exitLine(-1, 0, 0)); err != nil {
+		return err
+	}
+	_ = os.Remove(d.file(fileEnv)) // it may hold secrets
+	return os.Rename(d.file(fileExitTmp), d.file(fileExit))
+}
+
+// errHeld is the error of lock when somebody else has it.
+var errHeld = errors.New("lock is held")
+
+// lock takes the job's lock. With wait it waits for it: those who only look hold it for an instant.
+func (d jobDir) lock(wait bool) (fd int, err error) {
+	fd, err = open(d.file(fileLock), unix.O_RDWR|unix.O_CREAT)
+	if err != nil {
+		return -1, err
+	}
+	how := unix.LOCK_EX
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	err = flock(fd, how)
+	switch {
+	case err == nil:
+		return fd, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = errHeld
+	case !d.ownerLives():
+		return fd, nil // no flock on this file system: identity is all there is
+	default:
+		err = errHeld
+	}
+	_ = unix.Close(fd)
+	return -1, err
+}
+
+// held says whether a supervisor owns the job.
+func (d jobDir) held() bool {
+	fd, err := open(d.file(fileLock), unix.O_RDWR)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	// Shared, so that two who look at once do not take each other for the owner.
+	err = flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+	return err != nil && (errors.Is(err, unix.EWOULDBLOCK) || d.ownerLives())
+}
+
+// ownerLives judges by pid, start time and boot: only where flock cannot tell.
+func (d jobDir) ownerLives() bool {
+	o, ok := d.readOwner()
+	return ok && o.alive()
+}
+
+// alive says whether the process is still there. A zombie is not.
+func (i identity) alive() bool {
+	start, ok := startTime(i.pid)
+	return ok && i.boot == bootID() && i.start == start
+}
+
+func flock(fd, how int) error {
+	for {
+		if err := unix.Flock(fd, how); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// open is os.OpenFile without what it costs to be ready for pipes: a job's way is counted in system calls.
+func open(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			return fd, nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
+
+func readSmall(path string) ([]byte, error) {
+	fd, err := open(path, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 4096)
+	n, err := unix.Read(fd, buf)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return buf[:n], nil
+}
+
+func writeSmall(path string, data []byte) error {
+	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	err = writeAll(fd, data)
+	if cerr := unix.Close(fd); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
+}
+
+func writeAll(fd int, data []byte) error {
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		data = data[max(n, 0):]
+	}
+	return nil
+}
+
+// place says where the parts of a job lie.
+func (d jobDir) place() Place {
+	return Place{
+		Dir: string(d), Tree: d.file(dirTree), Out: d.file(dirOut), Log: d.file(fileLog), Params: d.file(fileParams),
+		Checkpoint: filepath.Join(filepath.Dir(filepath.Dir(string(d))), dirCheckpoints, filepath.Base(string(d))),
+		Setup:      filepath.Join(filepath.Dir(filepath.Dir(string(d))), dirSetup),
+	}
+}

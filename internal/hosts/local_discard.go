@@ -1,0 +1,76 @@
+package hosts
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Discard deletes what is left of an ended job. It is out of the way at once and deleted in the background; what a crash
+// leaves, the next controller deletes.
+func (l *Local) Discard(id string) {
+	if validID(id) != nil {
+		return
+	}
+	d := l.dir(id)
+	l.mu.Lock()
+	busy := l.known[id] != nil
+	l.mu.Unlock()
+	if busy || d.held() {
+		l.log.Warn("job not discarded: it has not ended", "job", id)
+		return
+	}
+	l.discard(d)
+}
+
+// discard moves a directory to the trash.
+func (l *Local) discard(d jobDir) {
+	to := filepath.Join(l.home, dirTrash, filepath.Base(string(d))+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err := os.Rename(string(d), to); err != nil {
+		if !os.IsNotExist(err) {
+			l.log.Warn("job not discarded", "dir", string(d), "error", err)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	select {
+	case l.trash <- struct{}{}:
+	default: // it will see this one too
+	}
+}
+
+// deleter empties the trash whenever something was put in, one directory at a time: mass deletion slows down those who
+// create files meanwhile.
+func (l *Local) deleter() {
+	dir := filepath.Join(l.home, dirTrash)
+	for range l.trash {
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			l.log.Warn("trash not read", "error", err)
+		}
+		for _, n := range names {
+			if err := removeAll(filepath.Join(dir, n.Name())); err != nil {
+				l.log.Warn("trash not deleted", "error", err)
+			}
+		}
+	}
+}
+
+// removeAll deletes also what a job made unwritable.
+func removeAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if e != nil && e.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,218 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The names of what Fetch brings.
+const (
+	fetchedLog       = "log"
+	fetchedArtifacts = "artifacts"
+)
+
+// Fetch brings the log of an ended job to dir/log and its artifacts to dir/artifacts, whole or not at all. Taken are, in
+// order of their names, the regular files that fit into limit bytes together (0: all), directories, and links that stay
+// inside; left names the rest, with a job that is not discarded.
+func (l *Local) Fetch(ctx context.Context, id, dir string, limit int64) (artifacts, left []string, err error) {
+	if err := validID(id); err != nil {
+		return nil, nil, err
+	}
+	d := l.dir(id)
+	if err := fetchLog(d.file(fileLog), filepath.Join(dir, fetchedLog)); err != nil {
+		return nil, nil, fmt.Errorf("fetch the log of job %s: %w", id, diskFull(err))
+	}
+	artifacts, left, err = fetchArtifacts(ctx, d.file(dirOut), filepath.Join(dir, fetchedArtifacts), limit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fetch the artifacts of job %s: %w", id, diskFull(err))
+	}
+	return artifacts, left, nil
+}
+
+// fetchLog links or copies the log. A job that never ran has none.
+func fetchLog(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil || errors.Is(err, os.ErrNotExist) && !exists(from):
+		return nil
+	case errors.Is(err, os.ErrNotExist): // the directory is missing
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+	case errors.Is(err, os.ErrExist) && sameFile(from, to):
+		return nil
+	}
+	tmp := to + ".tmp"
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if os.Link(from, tmp) != nil {
+		if err := copyFile(from, tmp, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.Rename(tmp, to)
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func sameFile(a, b string) bool {
+	x, err1 := os.Lstat(a)
+	y, err2 := os.Lstat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// fetchArtifacts brings a directory under a temporary name and renames it when it is complete.
+func fetchArtifacts(ctx context.Context, out, to string, limit int64) (taken, left []string, err error) {
+	found, err := listArtifacts(out)
+	if err != nil || len(found) == 0 {
+		return nil, nil, err
+	}
+	tmp := to + ".tmp"
+	if err := removeAll(tmp); err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return nil, nil, err
+	}
+	var sum int64
+	for _, f := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if !f.fits || f.mode.IsRegular() && limit > 0 && sum+f.size > limit {
+			left = append(left, f.name)
+			continue
+		}
+		if err := f.bring(out, tmp); err != nil {
+			return nil, nil, err
+		}
+		if !f.mode.IsDir() {
+			taken = append(taken, f.name)
+			sum += f.size
+		}
+	}
+	if err := removeAll(to); err != nil { // of a Fetch that was complete but not recorded
+		return nil, nil, err
+	}
+	if err := os.Rename(tmp, to); err != nil {
+		return nil, nil, err
+	}
+	return taken, left, syncDir(filepath.Dir(to))
+}
+
+// An artifact is a file, link or directory below Place.Out.
+type artifact struct {
+	name string // slash-separated, byte for byte
+	mode fs.FileMode
+	size int64
+	link string
+	fits bool // false: neither file nor directory nor a link that stays inside
+}
+
+// listArtifacts walks a directory without following links; sorted, so that directories come before what is in them.
+func listArtifacts(out string) ([]artifact, error) {
+	var found []artifact
+	var walk func(rel string) error
+	walk = func(rel string) error {
+		entries, err := os.ReadDir(out + "/" + rel)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			a := artifact{name: path.Join(rel, e.Name()), mode: info.Mode(), fits: true}
+			switch {
+			case a.mode.IsRegular():
+				a.size = info.Size()
+			case a.mode.IsDir():
+				if err := walk(a.name); err != nil {
+					return err
+				}
+			case a.mode&fs.ModeSymlink != 0:
+				if a.link, err = os.Readlink(out + "/" + a.name); err != nil {
+					return err
+				}
+				a.fits = staysInside(a.name, a.link)
+			default:
+				a.fits = false
+			}
+			found = append(found, a)
+		}
+		return nil
+	}
+	if err := walk(""); err != nil && !(errors.Is(err, os.ErrNotExist) && !exists(out)) {
+		return nil, err
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].name < found[j].name })
+	return found, nil
+}
+
+// staysInside says whether a link leads to a place below the root. Going up is allowed only at the start, where the way
+// leads through real directories: beyond a name that may be a link itself, ".." can be anywhere.
+func staysInside(name, target string) bool {
+	if target == "" || path.IsAbs(target) {
+		return false
+	}
+	depth, down := strings.Count(name, "/"), false
+	for elem := range strings.SplitSeq(target, "/") {
+		switch elem {
+		case "", ".":
+		case "..":
+			if depth--; down || depth < 0 {
+				return false
+			}
+		default:
+			down = true
+		}
+	}
+	return true
+}
+
+// bring puts one artifact to the same name below to, with its bytes on disk.
+func (a artifact) bring(out, to string) error {
+	from, dst := out+"/"+a.name, to+"/"+a.name
+	switch {
+	case a.mode.IsDir():
+		return os.Mkdir(dst, 0o700)
+	case a.mode&fs.ModeSymlink != 0:
+		return os.Symlink(a.link, dst)
+	}
+	// A file with other names may be somebody's data: what happens to it later must not happen to the artifact.
+	var st unix.Stat_t
+	if unix.Lstat(from, &st) != nil || st.Nlink != 1 || os.Link(from, dst) != nil {
+		if err := copyFile(from, dst, a.mode.Perm()|0o600); err != nil {
+			return err
+		}
+	}
+	return syncPath(dst)
+}
+
+func syncDir(dir string) error { return syncPath(dir) }
+
+func syncPath(name string) error {
+	fd, err := open(name, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fsync(fd); err != nil {
+		return &fs.PathError{Op: "sync", Path: name, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package hosts
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// An entry is a job of ours between Start and its end: what news tell of it. The files say the same, later.
+type entry struct {
+	id      string
+	dir     jobDir
+	limits  Limits
+	status  Status        // set before running is closed
+	running chan struct{} // closed when it is known to run
+	failed  string        // why its supervisor could not start it; set before done is closed
+	done    chan struct{} // closed when there will be no more news: look at the files
+}
+
+// A slot is one supervisor process, started when there is a job for it and again when it died.
+type slot struct {
+	n   int
+	cmd *exec.Cmd // nil: none runs
+	in  *os.File
+	out *os.File
+	cur *entry // what was handed to it
+}
+
+// release lets the supervisor go on alone. The news of one that is busy are not waited for.
+func (s *slot) release() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.in.Close()
+	if s.cur != nil {
+		_ = s.out.Close()
+	}
+}
+
+// dispatch hands queued jobs to idle slots. The queue is here and not in the supervisors, so that no job waits behind a
+// long one while another slot is idle. The caller holds l.mu.
+func (l *Local) dispatch() error {
+	for len(l.queue) > 0 && !l.closed {
+		s := l.idle()
+		if s == nil {
+			return nil
+		}
+		if s.cmd == nil {
+			if err := l.hire(s); err != nil {
+				return err
+			}
+		}
+		e := l.queue[0]
+		l.queue = l.queue[1:]
+		o := order{Dir: e.dir, Shell: l.shell, Time: e.limits.Time, Silence: e.limits.Silence, Grace: e.limits.Grace}
+		line, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		s.cur = e
+		// A supervisor that died just now takes the line to its grave: its reader settles the job.
+		_, _ = s.in.Write(append(line, '\n'))
+	}
+	return nil
+}
+
+// idle picks a slot, a living supervisor first.
+func (l *Local) idle() *slot {
+	var fresh *slot
+	for _, s := range l.slots {
+		switch {
+		case s.cur != nil:
+		case s.cmd != nil:
+			return s
+		case fresh == nil:
+			fresh = s
+		}
+	}
+	return fresh
+}
+
+// hire starts a supervisor: in a session of its own, so that neither the terminal's signals nor its end reach it.
+func (l *Local) hire(s *slot) error {
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		_, _ = inR.Close(), inW.Close()
+		return err
+	}
+	cmd := exec.Command(l.cfg.Supervisor[0], l.cfg.Supervisor[1:]...)
+	cmd.Dir = l.home
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, l.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_, _ = inR.Close(), outW.Close()
+	if err != nil {
+		_, _ = inW.Close(), outR.Close()
+		return fmt.Errorf("start a supervisor: %w", err)
+	}
+	s.cmd, s.in, s.out = cmd, inW, outR
+	l.work.Go(func() { l.listen(s, cmd, outR) })
+	l.log.Debug("supervisor started", "slot", s.n, "pid", cmd.Process.Pid)
+	return nil
+}
+
+// listen reads the news of one supervisor until it ends, or until Close leaves it to itself.
+func (l *Local) listen(s *slot, cmd *exec.Cmd, out *os.File) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		l.heard(s, lines.Text())
+	}
+	l.mu.Lock()
+	left := s.cur
+	s.cur, s.cmd = nil, nil
+	alone := l.closed && left != nil
+	_, _ = s.in.Close(), out.Close()
+	l.mu.Unlock()
+	if alone {
+		// It still runs our job and will end when that has. Nobody waits for it: we are about to end.
+		_ = cmd.Process.Release()
+	} else {
+		err := cmd.Wait()
+		if err != nil {
+			l.log.Warn("supervisor ended", "slot", s.n, "pid", cmd.Process.Pid, "error", err)
+		}
+	}
+	if left != nil {
+		l.settle(left, stopNever)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.dispatch(); err != nil {
+		l.log.Error("no supervisor", "slot", s.n, "error", err)
+	}
+}
+
+// heard takes one line of news.
+func (l *Local) heard(s *slot, line string) {
+	what, rest, _ := strings.Cut(line, " ")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := s.cur
+	if e == nil {
+		return
+	}
+	switch what {
+	case "run":
+		f := strings.SplitN(rest, " ", 3)
+		if len(f) != 3 || f[2] != string(e.dir) {
+			return
+		}
+		pid, _ := strconv.Atoi(f[0])
+		nanos, _ := strconv.ParseInt(f[1], 10, 64)
+		e.status = Status{Phase: Running, PID: pid, Started: time.Unix(0, nanos)}
+		close(e.running)
+		return
+	case "fail":
+		e.failed = strings.TrimPrefix(rest, string(e.dir)+" ")
+		l.log.Error("job not started", "job", e.id, "error", e.failed)
+	}
+	s.cur = nil
+	delete(l.known, e.id)
+	close(e.done)
+	if err := l.dispatch(); err != nil {
+		l.log.Error("no supervisor", "slot", s.n, "error", err)
+	}
+}
+
+// settle ends the news of a job that is in no supervisor's hands any more. If it never ran, that is final: why goes
+// into its files.
+func (l *Local) settle(e *entry, why string) {
+	_, err := e.dir.takeOut(why)
+	if err != nil {
+		l.log.Warn("job not settled", "job", e.id, "error", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, e.id)
+	close(e.done)
+}
+
+// takeOut makes a job that does not run one that never will. False: it runs, or ran.
+func (d jobDir) takeOut(why string) (bool, error) {
+	lock, err := d.lock(false)
+	if err != nil {
+		if err == errHeld {
+			return false, nil
+		}
+		return false, err
+	}
+	defer syscall.Close(lock)
+	if _, ok := d.readOwner(); ok {
+		return false, nil
+	}
+	if _, ok := d.readExit(); ok {
+		return false, nil
+	}
+	return true, d.bury(why)
+}

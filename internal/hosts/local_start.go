@@ -1,0 +1,152 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Start makes the directory of each job and hands it to a slot, or queues it for one. The directory is made exclusively:
+// whoever finds it there leaves the job as it is.
+func (l *Local) Start(ctx context.Context, jobs []Job) []error {
+	errs := make([]error, len(jobs))
+	for i := range jobs {
+		if err := ctx.Err(); err != nil {
+			errs[i] = err
+			continue
+		}
+		if err := l.start(&jobs[i]); err != nil {
+			errs[i] = fmt.Errorf("start job %s: %w", jobs[i].ID, diskFull(err))
+		}
+	}
+	return errs
+}
+
+func (l *Local) start(j *Job) error {
+	if err := errors.Join(validID(j.ID), checkArgv(j.Argv), checkTree(j.Tree)); err != nil {
+		return err
+	}
+	env, err := envScript(l.cfg.Env, j.Env)
+	if err != nil {
+		return err
+	}
+	e := &entry{
+		id: j.ID, dir: l.dir(j.ID), limits: j.Limits,
+		running: make(chan struct{}), done: make(chan struct{}),
+	}
+	// Known before there is anything to see, or else a Watch could take it for one that nobody will ever start.
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return fmt.Errorf("host %s is closed", l.cfg.Name)
+	}
+	if l.known[j.ID] != nil {
+		l.mu.Unlock()
+		return nil
+	}
+	l.known[j.ID] = e
+	l.mu.Unlock()
+
+	if err := l.elsewhereIfShared(j.ID); err != nil {
+		l.forget(e)
+		return err
+	}
+	if err := os.Mkdir(string(e.dir), 0o700); err != nil {
+		l.forget(e)
+		if errors.Is(err, os.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	if err := l.stage(e.dir, j, env); err != nil {
+		l.discard(e.dir)
+		l.forget(e)
+		return err
+	}
+	l.mu.Lock()
+	l.queue = append(l.queue, e)
+	err = l.dispatch()
+	if err == nil && l.closed {
+		err = fmt.Errorf("host %s is closed", l.cfg.Name)
+	}
+	mine := err != nil && l.unqueue(e)
+	l.mu.Unlock()
+	if mine {
+		l.settle(e, stopNever)
+		return err
+	}
+	return nil
+}
+
+// elsewhereIfShared is elsewhere at the price of one system call where nothing is shared.
+func (l *Local) elsewhereIfShared(id string) error {
+	if _, err := os.Lstat(string(l.dir(id))); err == nil {
+		return nil
+	}
+	return l.elsewhere(id)
+}
+
+// forget takes back an entry that came to nothing.
+func (l *Local) forget(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, e.id)
+	close(e.done)
+}
+
+// unqueue takes a job out of the queue, if it is there. The caller holds l.mu.
+func (l *Local) unqueue(e *entry) bool {
+	for i, q := range l.queue {
+		if q == e {
+			l.queue = append(l.queue[:i:i], l.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// stage fills a job directory.
+func (l *Local) stage(d jobDir, j *Job, env []byte) error {
+	for _, sub := range []string{dirOut, dirTree} {
+		if err := os.Mkdir(d.file(sub), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := materialise(d.file(dirTree), j.Tree); err != nil {
+		return err
+	}
+	if err := l.makeNamed(j.Env); err != nil {
+		return err
+	}
+	if len(j.Params) > 0 {
+		if err := writeSmall(d.file(fileParams), j.Params); err != nil {
+			return err
+		}
+	}
+	if len(env) > 0 {
+		if err := writeSmall(d.file(fileEnv), env); err != nil {
+			return err
+		}
+	}
+	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(env) > 0, j.Argv))
+}
+
+// makeNamed makes the directories that Place promised beyond the job's own and that the job is told of.
+func (l *Local) makeNamed(env []string) error {
+	for _, nv := range env {
+		_, value, _ := strings.Cut(nv, "=")
+		for _, sub := range []string{dirCheckpoints, dirSetup} {
+			base := filepath.Join(l.home, sub)
+			if value != base && !strings.HasPrefix(value, base+"/") || strings.Contains(value, "/../") {
+				continue
+			}
+			if err := os.MkdirAll(value, 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

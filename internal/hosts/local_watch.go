@@ -1,0 +1,239 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pollFirst = 20 * time.Millisecond
+	pollLast  = 200 * time.Millisecond
+	logBuffer = 256 << 10
+	// remainsGrace is what the processes of a job have whose supervisor was killed.
+	remainsGrace = 5 * time.Second
+)
+
+var logBuffers = sync.Pool{New: func() any { b := make([]byte, logBuffer); return &b }}
+
+// A watcher follows one job for one Watch.
+type watcher struct {
+	l    *Local
+	dir  jobDir
+	id   string
+	e    *entry // nil: not ours, or no longer
+	o    Observer
+	log  *os.File
+	last Phase // what o was told
+}
+
+// Watch follows a job until it ended, whoever started it. What its supervisor tells comes at once if it is ours;
+// otherwise, and for the log, the files are looked at, more rarely while nothing happens.
+func (l *Local) Watch(ctx context.Context, id string, o Observer) (Exit, error) {
+	if err := validID(id); err != nil {
+		return Exit{}, err
+	}
+	l.mu.Lock()
+	w := &watcher{l: l, id: id, dir: l.dir(id), e: l.known[id], o: o}
+	l.mu.Unlock()
+	defer w.close()
+	timer := time.NewTimer(pollFirst)
+	defer timer.Stop()
+	pause := pollFirst
+	for {
+		exit, ended, err := w.stand(ctx)
+		if err != nil {
+			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
+		}
+		grew, err := w.follow()
+		if err != nil {
+			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
+		}
+		if ended {
+			w.tell(Status{Phase: Ended, Started: exit.Started})
+			return exit, nil
+		}
+		if pause = min(2*pause, pollLast); grew {
+			pause = pollFirst
+		}
+		timer.Reset(pause)
+		var running, done <-chan struct{}
+		if w.e != nil {
+			done = w.e.done
+			if w.last != Running {
+				running = w.e.running
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return Exit{}, ctx.Err()
+		case <-running:
+		case <-done:
+		case <-timer.C:
+		}
+	}
+}
+
+// stand finds out where the job stands and tells the observer.
+func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
+	if w.e != nil {
+		select {
+		case <-w.e.done:
+		default:
+			select {
+			case <-w.e.running:
+				w.tell(w.e.status)
+			default:
+				w.tell(Status{Phase: Queued})
+			}
+			return Exit{}, false, nil
+		}
+	}
+	if exit, ok := w.dir.readExit(); ok {
+		return exit, true, nil
+	}
+	if w.dir.held() {
+		w.tellByFiles()
+		return Exit{}, false, nil
+	}
+	if exit, ok := w.dir.readExit(); ok { // it ended between two looks
+		return exit, true, nil
+	}
+	if _, ok := w.dir.readOwner(); ok {
+		return w.vanished(ctx)
+	}
+	return w.unstarted()
+}
+
+func (w *watcher) tellByFiles() {
+	if o, ok := w.dir.readOwner(); ok {
+		w.tell(Status{Phase: Running, PID: o.pid, Started: o.started})
+	} else {
+		w.tell(Status{Phase: Queued})
+	}
+}
+
+// tell passes a phase on once.
+func (w *watcher) tell(s Status) {
+	if s.Phase != w.last {
+		w.last = s.Phase
+		w.o.Status(s)
+	}
+}
+
+// unstarted judges a job without supervisor and pid file: it waits in a living controller's queue, or never will run.
+func (w *watcher) unstarted() (Exit, bool, error) {
+	script, err := readSmall(w.dir.file(fileJob))
+	if _, serr := os.Lstat(string(w.dir)); errors.Is(serr, os.ErrNotExist) {
+		if err := w.l.elsewhere(w.id); err != nil {
+			return Exit{}, false, err
+		}
+		return Exit{End: NeverStarted, Code: -1, Reason: "there is no such job here"}, true, nil
+	}
+	if err == nil {
+		if c := controllerOf(script); c != w.l.id && controllerLives(w.l.home, c) {
+			w.tell(Status{Phase: Queued})
+			return Exit{}, false, nil
+		}
+	}
+	failed := ""
+	if w.e != nil {
+		failed = w.e.failed
+	}
+	out, err := w.dir.takeOut(stopNever)
+	if err != nil && failed == "" {
+		return Exit{}, false, diskFull(err)
+	}
+	if !out && failed == "" {
+		return Exit{}, false, nil // somebody was quicker: look again
+	}
+	return Exit{End: NeverStarted, Code: -1, Reason: failed}, true, nil
+}
+
+// vanished judges a job that was started, has no supervisor and no exit file. That cannot change any more, but what it
+// left running must not go on unseen.
+func (w *watcher) vanished(ctx context.Context) (Exit, bool, error) {
+	o, _ := w.dir.readOwner()
+	exit := Exit{End: Vanished, Code: -1, Started: o.started, Reason: "killed from outside (memory? logout policy?)"}
+	if o.boot != bootID() && o.boot != "" {
+		exit.Reason = "the machine was rebooted"
+	} else if err := w.dir.endRemains(ctx, o); err != nil {
+		return Exit{}, false, err
+	}
+	if e, ok := w.dir.readExit(); ok { // a file system may have been slow to show it
+		return e, true, nil
+	}
+	var st unix.Stat_t
+	if unix.Stat(w.dir.file(fileLog), &st) == nil {
+		exit.LogBytes = st.Size
+		last := time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec)) //nolint:unconvert // 32-bit systems
+		exit.Duration = max(0, last.Sub(o.started))
+	}
+	return exit, true, nil
+}
+
+// endRemains ends what carries the marker of a job without supervisor.
+func (d jobDir) endRemains(ctx context.Context, o owner) error {
+	c := crew{main: o.main, marker: d}
+	if c.signal(unix.SIGTERM) == 0 {
+		return nil
+	}
+	c.signal(unix.SIGCONT)
+	began := time.Now()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		sig := unix.Signal(0)
+		if time.Since(began) > remainsGrace {
+			sig = unix.SIGKILL
+		}
+		if c.signal(sig) == 0 || time.Since(began) > remainsGrace+killFor {
+			return nil
+		}
+	}
+}
+
+// follow passes on what the log has got since, and says whether that was anything.
+func (w *watcher) follow() (grew bool, err error) {
+	if w.log == nil {
+		w.log, err = os.Open(w.dir.file(fileLog))
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	buf := logBuffers.Get().(*[]byte)
+	defer logBuffers.Put(buf)
+	for {
+		n, err := w.log.Read(*buf)
+		if n > 0 {
+			grew = true
+			w.o.Log((*buf)[:n])
+		}
+		if err != nil || n < len(*buf) && n == 0 {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return grew, err
+		}
+	}
+}
+
+func (w *watcher) close() {
+	if w.log != nil {
+		_ = w.log.Close()
+	}
+}

@@ -1,0 +1,111 @@
+package hosts
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// An order is one line to a supervisor: run this job. It is JSON, because a path can hold anything.
+type order struct {
+	Dir                  jobDir
+	Shell                string
+	Time, Silence, Grace time.Duration
+}
+
+// A supervisor runs one job after the other. It outlives whoever started it.
+type supervisor struct {
+	self      identity
+	subreaper bool
+	env       []string
+	null      int
+	news, err io.Writer
+	asked     chan os.Signal
+	spent     bool // takes no more jobs
+}
+
+// Supervise is the whole life of a supervisor process: one slot of a host. It takes orders as lines on stdin and tells
+// news on stdout. When stdin ends, its controller is gone: it finishes what runs, limits and all, starts nothing more
+// and returns its exit status. What it leaves in the job directories is the truth; news only spare the controller to
+// look all the time.
+func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
+	// Caught, not ignored: what is ignored would be ignored in the jobs too.
+	shrug := make(chan os.Signal, 1)
+	signal.Notify(shrug, syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM)
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1)
+	s := &supervisor{subreaper: becomeSubreaper(), news: stdout, err: stderr, asked: asked}
+	s.self = identity{pid: os.Getpid(), boot: bootID()}
+	s.self.start, _ = startTime(s.self.pid)
+	for _, nv := range os.Environ() {
+		if !strings.HasPrefix(nv, markerName+"=") {
+			s.env = append(s.env, nv)
+		}
+	}
+	var err error
+	if s.null, err = open(os.DevNull, syscall.O_RDWR); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	orders, end := make(chan order, 64), make(chan struct{})
+	go func() { // ends with stdin, and at the latest with the process
+		defer close(end)
+		lines := bufio.NewScanner(stdin)
+		for lines.Scan() {
+			var o order
+			if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+				fmt.Fprintf(stderr, "order %q: %v\n", lines.Text(), err)
+				continue
+			}
+			orders <- o
+		}
+	}()
+	for !s.spent {
+		select {
+		case <-end: // first, so that nothing that was queued starts
+			return 0
+		default:
+		}
+		select {
+		case <-end:
+			return 0
+		case o := <-orders:
+			s.take(o)
+		}
+	}
+	return 1
+}
+
+// take runs the job of an order, unless that was settled before, and tells when it is over.
+func (s *supervisor) take(o order) {
+	lock, err := o.Dir.lock(true)
+	if err != nil {
+		s.tell("fail %s %v", o.Dir, err)
+		return
+	}
+	_, started := o.Dir.readOwner()
+	_, ended := o.Dir.readExit()
+	if !started && !ended {
+		if err = s.run(o); err != nil {
+			fmt.Fprintf(s.err, "%s %s: %v\n", time.Now().Format(time.RFC3339), o.Dir, err)
+		}
+	}
+	_ = syscall.Close(lock)
+	if err != nil {
+		s.tell("fail %s %v", o.Dir, err)
+		return
+	}
+	s.tell("end %s", o.Dir)
+}
+
+// tell writes one line of news. Nobody may be there to read it.
+func (s *supervisor) tell(format string, args ...any) {
+	line := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+	_, _ = io.WriteString(s.news, line+"\n")
+}

@@ -1,0 +1,294 @@
+package hosts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	beatEvery = 30 * time.Second
+	// newsDelay keeps quiet about the start of jobs that are over at once: half the wake-ups of the controller.
+	newsDelay     = 3 * time.Millisecond
+	defaultGrace  = 10 * time.Second
+	leftoverGrace = 2 * time.Second
+	// killFor bounds how long we wait for what KILL does not end, such as a process in an uninterruptible read.
+	killFor    = 10 * time.Second
+	pressEvery = 25 * time.Millisecond
+)
+
+// A run is a job while its supervisor works on it.
+type run struct {
+	order
+	s        *supervisor
+	log, tmp int // descriptors
+	crew     crew
+	started  time.Time // monotonic too
+	took     time.Duration
+	code     int
+	over     bool // the first process has ended
+	alone    bool // and nothing else that is ours to wait for is left
+	stopping bool // TERM was sent
+	killing  bool // KILL was sent
+	deadline time.Time
+	size     int64     // of the log
+	grewAt   time.Time // when it was last seen to grow
+}
+
+// A reaped is what the reaper saw: the first process's end, or that no child is left.
+type reaped struct {
+	code  int
+	over  bool
+	alone bool
+}
+
+// run runs one job from pid file to exit file. The lock is ours. An error means that nothing was started.
+func (s *supervisor) run(o order) error {
+	r := &run{order: o, s: s}
+	var err error
+	if r.log, err = open(o.Dir.file(fileLog), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
+		return err
+	}
+	defer unix.Close(r.log)
+	// The room for the exit file is taken now: a disk that is full by then must not cost the result.
+	if r.tmp, err = open(o.Dir.file(fileExitTmp), unix.O_WRONLY|unix.O_CREAT); err != nil {
+		return err
+	}
+	defer unix.Close(r.tmp)
+	if err := writeAll(r.tmp, []byte(strings.Repeat(" ", exitTmpPadding))); err != nil {
+		return err
+	}
+	env, err := open(o.Dir.file(fileEnv), unix.O_RDONLY)
+	if err == nil {
+		defer unix.Close(env)
+		_ = os.Remove(o.Dir.file(fileEnv)) // secrets: from here on only the job has it
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	pidFile, err := open(o.Dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidFile)
+	r.started = time.Now()
+	me := owner{identity: s.self, started: r.started}
+	if err := writeAll(pidFile, me.line()); err != nil {
+		_ = os.Remove(o.Dir.file(filePID))
+		return err
+	}
+	main, err := r.spawn(env)
+	if err != nil {
+		// The shell itself cannot be run: the job has an end like any other that found no program.
+		fmt.Fprintf(fdWriter(r.log), "xrun: %s: %v\n", o.Shell, err)
+		r.code = 127
+		return r.record()
+	}
+	_ = writeAll(pidFile, fmt.Appendf(nil, "%d\n", main))
+	r.crew = crew{root: s.self.pid, main: main, marker: o.Dir}
+	r.follow(main)
+	return r.record()
+}
+
+type fdWriter int
+
+func (w fdWriter) Write(p []byte) (int, error) { return len(p), writeAll(int(w), p) }
+
+// spawn starts the script in a session of its own, with nothing of ours but the log.
+func (r *run) spawn(env int) (pid int, err error) {
+	null, log, none := uintptr(r.s.null), uintptr(r.log), ^uintptr(0)
+	files := []uintptr{null, log, log}
+	if env >= 0 {
+		files = append(files, none, none, none, none, none, none, uintptr(env))
+	}
+	attr := &syscall.ProcAttr{
+		Env:   append(r.s.env[:len(r.s.env):len(r.s.env)], markerName+"="+string(r.Dir)),
+		Files: files,
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	}
+	return syscall.ForkExec(r.Shell, []string{r.Shell, r.Dir.file(fileJob)}, attr)
+}
+
+// reap collects every child until none is left. It is the only one that waits.
+func reap(main int, out chan<- reaped) {
+	over, code, flags := false, 0, 0
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, flags, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // ECHILD: nobody is left
+			out <- reaped{code, over, true}
+			return
+		case pid == 0: // the first process is over and others live
+			out <- reaped{code, over, false}
+			flags = 0
+		case pid == main:
+			over, code, flags = true, exitCode(ws), syscall.WNOHANG
+		}
+	}
+}
+
+func exitCode(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// follow waits for the end of the job, sees to its limits, and returns when nothing of it is left.
+func (r *run) follow(main int) {
+	reaper := make(chan reaped, 2)
+	go reap(main, reaper) // returns when no child is left; if killFor is over before, with them
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	news := time.NewTimer(newsDelay)
+	defer news.Stop()
+	var limit, watch <-chan time.Time
+	if r.Time > 0 {
+		limit = time.After(r.Time)
+	}
+	if r.Silence > 0 {
+		t := time.NewTicker(min(max(r.Silence/8, 5*time.Millisecond), time.Second))
+		defer t.Stop()
+		watch, r.grewAt = t.C, r.started
+	}
+	tick := time.NewTicker(time.Hour) // only while something is being ended
+	defer tick.Stop()
+	pressing := false
+	r.heed()
+	for !r.finished() {
+		select {
+		case x := <-reaper:
+			r.reaped(x)
+		case <-r.s.asked:
+			r.heed()
+		case <-limit:
+			r.end(stopTimeout)
+		case <-watch:
+			r.listen()
+		case <-tick.C:
+			r.press()
+		case <-news.C:
+			r.s.tell("run %d %d %s", main, r.started.UnixNano(), r.Dir)
+		case <-beat.C:
+			r.beat()
+		}
+		if r.stopping && !pressing {
+			pressing = true
+			tick.Reset(pressEvery)
+		}
+	}
+}
+
+func (r *run) reaped(x reaped) {
+	if x.over && !r.over {
+		r.over, r.code, r.took = true, x.code, time.Since(r.started)
+	}
+	r.alone = x.alone
+	if !r.alone && !r.stopping { // what a job leaves behind ends with it
+		r.term(min(r.grace(), leftoverGrace))
+	}
+}
+
+// finished: no child is left, which proves that nothing is, if we are the one that orphans come to. What was to be
+// ended may also be elsewhere, with our marker.
+func (r *run) finished() bool {
+	if r.killing && time.Now().After(r.deadline.Add(killFor)) {
+		fmt.Fprintf(r.s.err, "%s: %d processes do not end\n", r.Dir, r.crew.signal(0))
+		r.s.spent = true // the reaper still waits for them: it would take the next job's children
+		return true
+	}
+	if !r.over || !r.alone {
+		return false
+	}
+	if r.s.subreaper && !r.stopping {
+		return true
+	}
+	if r.crew.signal(0) == 0 {
+		return true
+	}
+	if !r.stopping {
+		r.term(min(r.grace(), leftoverGrace))
+	}
+	return false
+}
+
+func (r *run) grace() time.Duration {
+	if r.Grace > 0 {
+		return r.Grace
+	}
+	return defaultGrace
+}
+
+// heed looks whether this job is to be stopped. The signal may have been meant for the one before.
+func (r *run) heed() {
+	if why, err := readSmall(r.Dir.file(fileAsk)); err == nil {
+		r.end(string(why))
+	}
+}
+
+// listen ends a job that has been silent for too long.
+func (r *run) listen() {
+	if size := r.logSize(); size != r.size {
+		r.size, r.grewAt = size, time.Now()
+	} else if time.Since(r.grewAt) >= r.Silence {
+		r.end(stopSilence)
+	}
+}
+
+func (r *run) logSize() int64 {
+	var st unix.Stat_t
+	if err := unix.Fstat(r.log, &st); err != nil {
+		return 0
+	}
+	return st.Size
+}
+
+// end begins to end the job, for a reason that is on disk first.
+func (r *run) end(why string) {
+	if r.over || r.stopping {
+		return
+	}
+	if err := writeSmall(r.Dir.file(fileStop), []byte(why)); err != nil {
+		fmt.Fprintf(r.s.err, "%s: %v\n", r.Dir, err)
+	}
+	r.term(r.grace())
+}
+
+func (r *run) term(grace time.Duration) {
+	r.stopping, r.deadline = true, time.Now().Add(grace)
+	r.crew.signal(unix.SIGTERM)
+	r.crew.signal(unix.SIGCONT) // what is suspended cannot hear TERM
+}
+
+// press looks after a job that is being ended: when its grace is over, KILL until nobody is left.
+func (r *run) press() {
+	if r.stopping && time.Now().After(r.deadline) {
+		r.killing = true
+		r.crew.signal(unix.SIGKILL)
+	}
+}
+
+func (r *run) beat() {
+	if err := writeSmall(r.Dir.file(fileBeat), nil); err == nil {
+		now := time.Now()
+		_ = os.Chtimes(r.Dir.file(fileBeat), now, now)
+	}
+}
+
+// record writes the exit file: room first, then content, to disk, then its name.
+func (r *run) record() error {
+	line := exitLine(r.code, r.took, r.logSize())
+	if _, err := unix.Pwrite(r.tmp, line, 0); err != nil {
+		return err
+	}
+	if err := unix.Fsync(r.tmp); err != nil {
+		return err
+	}
+	return os.Rename(r.Dir.file(fileExitTmp), r.Dir.file(fileExit))
+}
