@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 )
 
@@ -24,44 +24,6 @@ const (
 	msgIncomplete = "incomplete value"
 )
 
-// loading reports an error that kept the package from being evaluated.
-func (d *diagnosis) loading(e errors.Error) {
-	pos := d.userPos(e)
-	message := strip(inner(e).Error())
-	suggestion := ""
-	switch {
-	case strings.Contains(message, "cannot find package"), strings.Contains(message, "cannot find module"):
-		suggestion = "packages are not downloaded: copy it below cue.mod/pkg, or remove the import"
-	case strings.HasPrefix(message, "imported and not used"):
-		suggestion = "remove the import"
-	case strings.HasPrefix(message, "reference "):
-		if name, err := strconv.Unquote(strings.Fields(message)[1]); err == nil {
-			suggestion = d.unit.source.reference(name)
-		}
-	}
-	var path []string
-	for _, c := range e.Path() {
-		path = append(path, unquote(c))
-	}
-	d.problem(pos, path, message, suggestion)
-}
-
-// reference suggests a name for one that is not found.
-func (s *source) reference(name string) string {
-	var names []string
-	for n := range s.top {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	if near, ok := didYouMean(name, names); ok {
-		return "did you mean " + quote(near) + "?"
-	}
-	if name == "schema" {
-		return `import "github.com/xrun-dev/xrun/schema" at the top of the file`
-	}
-	return ""
-}
-
 // inner is the last error of a chain, which says what is wrong; the others say what was being done.
 func inner(err error) error {
 	for {
@@ -74,7 +36,7 @@ func inner(err error) error {
 }
 
 var (
-	placePrefix = regexp.MustCompile(`^(import failed: |"[^"]*": |\S+\.cue:\d+:\d+: |cannot get syntax for "[^"]*": )+`)
+	placePrefix = regexp.MustCompile(`^(import failed: |\S+\.cue:\d+:\d+: |cannot get syntax for "[^"]*": )+`)
 	pathPrefix  = regexp.MustCompile(`^[#_a-zA-Z0-9."\[\]-]+: `)
 )
 
@@ -83,6 +45,7 @@ func strip(message string) string {
 	message = placePrefix.ReplaceAllString(message, "")
 	message, _, _ = strings.Cut(message, "\n")
 	message, _, _ = strings.Cut(message, ": cannot find module providing")
+	message, _, _ = strings.Cut(message, ": cannot fetch")
 	return strings.TrimSuffix(message, ":")
 }
 
@@ -120,9 +83,6 @@ func (d *diagnosis) evaluation(errs []errors.Error) {
 		for _, c := range e.Path() {
 			path = append(path, unquote(c))
 		}
-		if n := len(path); n > 0 && strings.HasPrefix(path[n-1], "_") {
-			path = path[:n-1] // a check of the schema's own
-		}
 		k := key(path)
 		if byPath[k] == nil {
 			order = append(order, k)
@@ -150,32 +110,109 @@ func (d *diagnosis) covered(k string) bool {
 	return false
 }
 
-// path reports the errors at one path: one problem, or one for each message of the schema.
+// path reports the errors at one path: those about the user's own values, else what the schema says, else CUE's words.
 func (d *diagnosis) path(path []string, errs []errors.Error) {
-	if d.conflict(path, errs) {
+	errs = slices.DeleteFunc(errs, func(e errors.Error) bool { format, _ := e.Msg(); return format == msgHeader })
+	if d.conflict(path, errs) || d.below(path) {
 		return
+	}
+	for _, pick := range []func(errors.Error) bool{d.usersOwn, isMessage, isMismatch} {
+		if i := slices.IndexFunc(errs, pick); i >= 0 {
+			errs = errs[i : i+1]
+			break
+		}
 	}
 	for _, e := range errs {
 		format, args := e.Msg()
 		switch {
-		case format == msgHeader:
-			continue
-		case strings.HasPrefix(format, msgMismatch):
+		case isMismatch(e):
 			d.mismatch(path, e)
-			return
 		case strings.HasPrefix(format, msgNotAllowed):
 			d.closed(path, e)
 		case strings.HasPrefix(format, msgRequired):
 			d.problem(token.NoPos, path, "missing field "+quote(path[len(path)-1]), "")
 		case strings.HasPrefix(format, msgIncomplete):
-			d.incomplete(path, e)
-		case format == "%s" && len(args) == 1: // error("…") of the schema, or of the user
-			d.problem(d.leafPos(path, e), path, fmt.Sprint(args[0]), "")
+			d.incomplete(path)
+		case isMessage(e):
+			d.problem(d.leafPos(path, e), path, fmt.Sprint(args[0]), d.meant(path))
 		default:
-			message := strip(inner(e).Error())
-			d.problem(d.leafPos(path, e), path, pathPrefix.ReplaceAllString(message, ""), "")
+			d.other(path, e)
 		}
 	}
+}
+
+// below reports whether a problem has been found inside a struct that is one of several that may stand at path. Then CUE
+// says of the whole that it is none of them.
+func (d *diagnosis) below(path []string) bool {
+	f := schemaShape().at(path)
+	if f == nil || f.shape == nil || len(f.shape.variants) == 0 {
+		return false
+	}
+	for k := range d.reported {
+		if strings.HasPrefix(k, key(path)+"\x00") {
+			return true
+		}
+	}
+	return false
+}
+
+// usersOwn reports whether an error is about nothing but the user's own values.
+func (d *diagnosis) usersOwn(e errors.Error) bool {
+	mine := d.userPositions(e)
+	return len(mine) > 0 && len(mine) == len(errors.Positions(e))
+}
+
+// isMessage reports whether an error is that of an error("…").
+func isMessage(e errors.Error) bool {
+	format, args := e.Msg()
+	return format == "%s" && len(args) == 1
+}
+
+func isMismatch(e errors.Error) bool {
+	format, _ := e.Msg()
+	return strings.HasPrefix(format, msgMismatch)
+}
+
+// meant suggests the word among those allowed that is closest to the user's.
+func (d *diagnosis) meant(path []string) string {
+	f := schemaShape().at(path)
+	text, err := d.literal(path)
+	if f == nil || err != nil {
+		return ""
+	}
+	var words []string
+	for _, x := range alternatives(f.expr) {
+		if lit, ok := x.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			words = append(words, unquote(lit.Value))
+		}
+	}
+	if near, ok := didYouMean(text, words); ok {
+		return "did you mean " + quote(near) + "?"
+	}
+	return ""
+}
+
+// literal is the string that the user wrote at path.
+func (d *diagnosis) literal(path []string) (string, error) {
+	for _, p := range d.unit.source.values(path) {
+		if lit, ok := p.value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			return literal.Unquote(lit.Value)
+		}
+	}
+	return "", strconv.ErrSyntax
+}
+
+var unknownYet = regexp.MustCompile(`non-concrete value (.+) \(type `)
+
+// other reports an error in CUE's own words.
+func (d *diagnosis) other(path []string, e errors.Error) {
+	message := pathPrefix.ReplaceAllString(strip(inner(e).Error()), "")
+	suggestion := ""
+	if m := unknownYet.FindStringSubmatch(message); m != nil {
+		message = "this is made of a value that is not known yet: " + m[1]
+		suggestion = valueHint
+	}
+	d.problem(d.leafPos(path, e), path, message, suggestion)
 }
 
 // leafPos is where the user wrote the value that an error is about.
@@ -237,19 +274,20 @@ func (d *diagnosis) mismatch(path []string, e errors.Error) {
 	if _, err := strconv.Atoi(name); err == nil && len(path) > 1 {
 		name = "an element of " + path[len(path)-2]
 	}
-	v := d.unit.value.LookupPath(cue.ParsePath(pathString(path)))
 	got := fmt.Sprint(args[2])
 	if places := d.unit.source.values(path); len(places) > 0 && places[0].value != nil {
 		got = literalKind(places[0].value, got)
 	}
-	_ = v
 	want := describe(f.expr)
 	suggestion := ""
 	if want == "a string" && (got == "a number" || got == "true or false") {
 		suggestion = "put it in quotes: " + quote(fmt.Sprint(args[0]))
 	}
 	if want == "a list of strings" && got == "a string" {
-		suggestion = `one element for each word: ["python", "train.py"]`
+		suggestion = "put it in brackets: [" + fmt.Sprint(args[0]) + "]"
+		if name == "command" {
+			suggestion = `one element for each word: ["python", "train.py"]`
+		}
 	}
 	d.problem(d.leafPos(path, e), path, fmt.Sprintf("%s is %s, not %s", name, want, got), suggestion)
 }
@@ -297,11 +335,8 @@ func (d *diagnosis) closed(path []string, e errors.Error) {
 }
 
 // incomplete reports a value that is a constraint still.
-func (d *diagnosis) incomplete(path []string, e errors.Error) {
-	name := path[len(path)-1]
-	message := name + " has no value yet"
-	if values := d.unit.source.values(path); len(values) == 0 {
-		message = strip(inner(e).Error())
-	}
-	d.problem(d.unit.source.valuePos(path), path, message, "give it a value, set it with a tag (-t), or remove it")
+func (d *diagnosis) incomplete(path []string) {
+	d.problem(d.unit.source.valuePos(path), path, path[len(path)-1]+" has no value yet", valueHint)
 }
+
+const valueHint = "give it a value, or set it with a tag (-t)"

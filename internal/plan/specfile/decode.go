@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
 
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -18,6 +19,7 @@ import (
 // It is lenient: a value that is missing or wrong is left out, because the diagnosis has reported it. Only what CUE
 // accepts and Go cannot hold is reported here.
 type decoder struct {
+	source *source
 	report func(path []string, message, suggestion string)
 	// set collects the paths, below skip components, that have a value.
 	set  map[string]bool
@@ -126,7 +128,7 @@ func integer(v cue.Value) (*big.Int, bool) {
 
 // slice decodes a list; where the schema allows one value for a list of one, that too.
 func (d *decoder) slice(v cue.Value, rv reflect.Value, path []string) {
-	if v.IncompleteKind() != cue.ListKind {
+	if !isList(v) {
 		e := reflect.New(rv.Type().Elem()).Elem()
 		d.decode(v, e, path)
 		if v.IsConcrete() {
@@ -141,6 +143,12 @@ func (d *decoder) slice(v cue.Value, rv reflect.Value, path []string) {
 		out = reflect.Append(out, e)
 	})
 	rv.Set(out)
+}
+
+// isList reports whether v is a list, also where an element of it is wrong.
+func isList(v cue.Value) bool {
+	_, err := v.List()
+	return err == nil
 }
 
 // fields decodes the fields of a struct, also those of embedded ones.
@@ -159,7 +167,24 @@ func (d *decoder) fields(v cue.Value, rv reflect.Value, path []string) {
 	})
 }
 
-// each calls f for the fields of v in the order of the source.
+// ordered is each in the order of the source.
+func (d *decoder) ordered(v cue.Value, path []string, f func(name string, v cue.Value, path []string)) {
+	type item struct {
+		v    cue.Value
+		path []string
+	}
+	var names []string
+	items := map[string]item{}
+	d.each(v, path, func(name string, v cue.Value, path []string) {
+		names = append(names, name)
+		items[name] = item{v, path}
+	})
+	for _, name := range d.source.order(path, names) {
+		f(name, items[name].v, items[name].path)
+	}
+}
+
+// each calls f for the fields of v.
 func (d *decoder) each(v cue.Value, path []string, f func(name string, v cue.Value, path []string)) {
 	if !v.Exists() {
 		return
@@ -169,8 +194,9 @@ func (d *decoder) each(v cue.Value, path []string, f func(name string, v cue.Val
 		return
 	}
 	for it.Next() {
-		if it.Selector().ConstraintType() != 0 {
-			continue // a required field that is missing
+		// Fields yields the elements of a list with an error in it.
+		if it.Selector().LabelType() != cue.StringLabel || absent(it.Value()) {
+			continue
 		}
 		name := it.Selector().Unquoted()
 		p := append(slices.Clip(path), name)
@@ -179,6 +205,20 @@ func (d *decoder) each(v cue.Value, path []string, f func(name string, v cue.Val
 		}
 		f(name, it.Value(), p)
 	}
+}
+
+// absent reports whether a field that Fields yields is a required one that is missing.
+func absent(v cue.Value) bool {
+	err := v.Err()
+	if err == nil {
+		return false
+	}
+	for _, e := range errors.Errors(err) {
+		if format, _ := e.Msg(); strings.HasPrefix(format, msgRequired) && len(e.Path()) == len(v.Path().Selectors()) {
+			return true
+		}
+	}
+	return false
 }
 
 // list calls f for the elements of v.

@@ -101,10 +101,10 @@ func (d *decoder) values(v cue.Value, path []string) []plan.Value {
 // axes keeps the order of the source. In a case, one value stands for a list of one.
 func (d *decoder) axes(v cue.Value, path []string) (plan.Axes, bool) {
 	axes := plan.Axes{}
-	d.each(v, path, func(name string, v cue.Value, path []string) {
+	d.ordered(v, path, func(name string, v cue.Value, path []string) {
 		a := plan.Axis{Name: name}
 		switch {
-		case v.IncompleteKind() == cue.ListKind:
+		case isList(v):
 			a.Values = d.values(v, path)
 		case v.IncompleteKind() != cue.StructKind:
 			if s, ok := d.scalar(v, path); ok {
@@ -127,7 +127,7 @@ func (d *decoder) match(v cue.Value, path []string) (plan.Match, bool) {
 
 func (d *decoder) params(v cue.Value, path []string) (plan.Params, bool) {
 	params := plan.Params{}
-	d.each(v, path, func(name string, v cue.Value, path []string) {
+	d.ordered(v, path, func(name string, v cue.Value, path []string) {
 		if s, ok := d.scalar(v, path); ok {
 			params = append(params, plan.Param{Name: name, Value: s})
 		}
@@ -137,7 +137,7 @@ func (d *decoder) params(v cue.Value, path []string) (plan.Params, bool) {
 
 func (d *decoder) dists(v cue.Value, path []string) ([]plan.Dist, bool) {
 	dists := []plan.Dist{}
-	d.each(v, path, func(name string, v cue.Value, path []string) {
+	d.ordered(v, path, func(name string, v cue.Value, path []string) {
 		dist := plan.Dist{}
 		d.decode(v, reflect.ValueOf(&dist).Elem(), path)
 		dist.Name = name
@@ -159,7 +159,7 @@ func (d *decoder) gpus(v cue.Value, path []string) (plan.GPUs, bool) {
 		count := int(n.Int64())
 		return plan.GPUs{Count: &count}, true
 	}
-	if v.IncompleteKind() == cue.ListKind {
+	if isList(v) {
 		list := d.values(v, path)
 		if list == nil {
 			list = []plan.Value{}

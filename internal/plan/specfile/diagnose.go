@@ -26,9 +26,7 @@ type diagnosis struct {
 func (l *loader) diagnose(u *unit) {
 	d := &diagnosis{loader: l, unit: u, reported: map[string]bool{}}
 	if u.inst.Err != nil {
-		for _, e := range errors.Errors(u.inst.Err) {
-			d.loading(e)
-		}
+		d.unloadable(errors.Errors(u.inst.Err))
 		return
 	}
 	err := u.value.Validate(cue.Concrete(true))
@@ -119,45 +117,81 @@ func (s *source) valuePos(path []string) token.Pos {
 // fields looks for unknown and missing fields along the shape.
 func (d *diagnosis) fields(s *shape, v cue.Value, path []string) {
 	if s.elem != nil {
-		it, err := v.List()
-		for i := 0; err == nil && it.Next(); i++ {
-			if s.elem.shape != nil {
-				d.fields(s.elem.shape, it.Value(), append(slices.Clip(path), strconv.Itoa(i)))
+		if s.elem.shape != nil {
+			for i, e := range elements(v) {
+				d.fields(s.elem.shape, e, append(slices.Clip(path), strconv.Itoa(i)))
 			}
 		}
 		return
+	}
+	present := names(v)
+	if !isStruct(v) {
+		// A struct that fits no operand of a disjunction has no fields for CUE; it has in the source.
+		if present = d.unit.source.names(path); present == nil {
+			return
+		}
+	}
+	if len(s.variants) > 0 {
+		s = s.variant(present)
 	}
 	discriminator := func(on string) (string, bool) {
 		text, err := v.LookupPath(cue.MakePath(cue.Str(on))).String()
 		return text, err == nil && d.known(s, on, text)
 	}
-	names := names(v)
-	for _, name := range names {
+	meant := map[string]bool{} // fields that are there under a wrong name
+	for _, name := range present {
 		f, p := s.child(name), append(slices.Clip(path), name)
 		switch {
 		case f == nil:
-			d.unknown(s, name, p, names, discriminator)
+			meant[d.unknown(s, name, p, present, discriminator)] = true
 		case !d.applies(f, discriminator):
-			d.reported[key(p)] = true
-			d.problem(d.unit.source.find(p).pos, p, "unknown field "+quote(name), "only where "+f.when.String())
+			d.found(p, d.unit.source.find(p).pos, p, "unknown field "+quote(name), "only where "+f.when.String())
 		case f.shape != nil:
 			d.fields(f.shape, v.LookupPath(cue.MakePath(cue.Str(name))), p)
 		}
 	}
-	if !isStruct(v) {
-		return
-	}
 	for _, f := range s.fields {
-		if !f.required || slices.Contains(names, f.name) {
+		if !f.required || slices.Contains(present, f.name) || meant[f.name] {
 			continue
 		}
 		if _, ok := discriminator(f.when.on); f.when.on != "" && (!ok || !d.applies(f, discriminator)) {
 			continue
 		}
 		p := append(slices.Clip(path), f.name)
-		d.reported[key(p)] = true
-		d.problem(token.NoPos, p, "missing field "+quote(f.name), f.wants())
+		d.found(p, token.NoPos, p, "missing field "+quote(f.name), f.wants())
 	}
+	for _, x := range s.exclusive {
+		if !slices.ContainsFunc(x.fields, func(n string) bool { return !slices.Contains(present, n) }) {
+			p := append(slices.Clip(path), x.fields[len(x.fields)-1])
+			d.found(append(slices.Clip(path), "_one"), d.unit.source.find(p).pos, path, x.message, "")
+		}
+	}
+}
+
+// found reports a problem, after which CUE's own words about the path at are left out.
+func (d *diagnosis) found(at []string, pos token.Pos, path []string, message, suggestion string) {
+	d.reported[key(at)] = true
+	d.problem(pos, path, message, suggestion)
+}
+
+// elements are those of a list, also where one of them is wrong.
+func elements(v cue.Value) []cue.Value {
+	var out []cue.Value
+	it, err := v.Fields()
+	if !isList(v) {
+		// Fields yields the elements of a list with an error in it.
+		for err == nil && it.Next() {
+			if it.Selector().LabelType() == cue.IndexLabel {
+				out = append(out, it.Value())
+			}
+		}
+		return out
+	}
+	list, _ := v.List()
+	for list.Next() {
+		out = append(out, list.Value())
+	}
+	return out
 }
 
 // known reports whether the schema knows that value of a discriminator. If it does not, that is the only problem.
@@ -185,7 +219,7 @@ func (d *diagnosis) applies(f *field, discriminator func(string) (string, bool))
 // isStruct reports whether v is a struct, also where fields of it are wrong.
 func isStruct(v cue.Value) bool {
 	_, err := v.Fields()
-	return err == nil
+	return err == nil && len(elements(v)) == 0 && !isList(v)
 }
 
 // names are the fields that the user gave.
@@ -196,7 +230,7 @@ func names(v cue.Value) []string {
 		return nil
 	}
 	for it.Next() {
-		if it.Selector().ConstraintType() == 0 { // else the schema's, and missing
+		if it.Selector().LabelType() == cue.StringLabel && !absent(it.Value()) {
 			names = append(names, it.Selector().Unquoted())
 		}
 	}
@@ -205,30 +239,28 @@ func names(v cue.Value) []string {
 
 func key(path []string) string { return strings.Join(path, "\x00") }
 
-// unknown reports a field that the schema does not have.
-func (d *diagnosis) unknown(s *shape, name string, path, present []string, discriminator func(string) (string, bool)) {
-	d.reported[key(path)] = true
+// unknown reports a field that the schema does not have, and returns the name that was probably meant.
+func (d *diagnosis) unknown(s *shape, name string, path, present []string, discriminator func(string) (string, bool)) string {
 	pos := d.unit.source.find(path).pos
 	if len(s.fields) == 0 && len(s.patterns) > 0 {
-		d.problem(pos, path, quote(name)+" is not a name that can stand here", nameRules[s.patterns[0].name])
-		return
+		d.found(path, pos, path, quote(name)+" cannot be a name here", nameRules[s.patterns[0].name])
+		return ""
 	}
-	names := s.names(discriminator)
-	var free []string
-	for _, n := range names {
-		if !slices.Contains(present, n) {
-			free = append(free, n)
+	allowed := s.names(discriminator)
+	free := slices.DeleteFunc(slices.Clone(allowed), func(n string) bool { return slices.Contains(present, n) })
+	near, ok := didYouMean(name, free)
+	if !ok {
+		near, ok = didYouMean(name, allowed)
+	}
+	hint := "did you mean " + quote(near) + "?"
+	if !ok {
+		hint = "fields here: " + strings.Join(allowed, ", ")
+		if len(path) == 1 {
+			hint += "; a helper of your own is `_" + name + "`"
 		}
 	}
-	hint := "fields here: " + strings.Join(names, ", ")
-	if near, ok := didYouMean(name, free); ok {
-		hint = "did you mean " + quote(near) + "?"
-	} else if near, ok := didYouMean(name, names); ok {
-		hint = "did you mean " + quote(near) + "?"
-	} else if len(path) == 1 {
-		hint += "; a helper of your own is `_" + name + "`"
-	}
-	d.problem(pos, path, "unknown field "+quote(name), hint)
+	d.found(path, pos, path, "unknown field "+quote(name), hint)
+	return near
 }
 
 // nameRules say in words what the patterns of the schema allow.

@@ -45,8 +45,8 @@ type settingsOf struct {
 
 func (m *merger) unit(u *unit) {
 	for _, name := range []string{"experiments", "hosts", "agents"} {
-		d := &decoder{report: func(path []string, message, suggestion string) { m.at(u, path, message, suggestion) }}
-		d.each(u.value.LookupPath(cue.MakePath(cue.Str(name))), []string{name}, func(entry string, v cue.Value, path []string) {
+		d := m.decoder(u)
+		d.ordered(u.value.LookupPath(cue.MakePath(cue.Str(name))), []string{name}, func(entry string, v cue.Value, path []string) {
 			if m.declare(u, path) {
 				m.entry(u, d, v, path)
 			}
@@ -55,6 +55,10 @@ func (m *merger) unit(u *unit) {
 	if s := u.value.LookupPath(cue.MakePath(cue.Str("settings"))); s.Exists() {
 		m.set = append(m.set, settingsOf{u, s})
 	}
+}
+
+func (m *merger) decoder(u *unit) *decoder {
+	return &decoder{source: u.source, report: func(path []string, message, suggestion string) { m.at(u, path, message, suggestion) }}
 }
 
 // declare reports a name that another package has declared. The inventory gives way to the spec.
@@ -142,7 +146,7 @@ func (m *merger) settings() {
 			if s.unit.inventory != inventory {
 				continue
 			}
-			d := &decoder{report: func(path []string, message, suggestion string) { m.at(s.unit, path, message, suggestion) }}
+			d := m.decoder(s.unit)
 			into := reflect.ValueOf(&m.spec.Settings).Elem()
 			d.each(s.value, []string{"settings"}, func(name string, v cue.Value, path []string) {
 				if !m.declare(s.unit, path) {

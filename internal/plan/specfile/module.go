@@ -67,8 +67,9 @@ func findModule(dir, fallback string) *cueModule {
 	case err == nil && file.Deps[schema.Module] != nil:
 		if _, err := os.Lstat(filepath.Join(root, vendorDir)); err == nil {
 			hint := "remove one of them"
+			before, _, _ := strings.Cut(string(text), schema.Module)
 			m.problems = append(m.problems, plan.Problem{
-				File: name, Line: 1, Col: 1, Path: "deps", Suggestion: &hint,
+				File: name, Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndex(before, "\n"), Path: "deps", Suggestion: &hint,
 				Message: "the schema is both a dependency here and a copy in " + filepath.ToSlash(vendorDir),
 			})
 		}

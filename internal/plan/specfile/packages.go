@@ -21,7 +21,8 @@ func (l *loader) read(targets []target) []*unit {
 	tags := newTagList(l.Tags)
 	for _, t := range targets {
 		m := l.module(t.dir)
-		if l.outside(t) {
+		if l.outside(t) || len(m.problems) > 0 {
+			l.wrong[""] = true
 			continue
 		}
 		var u *unit

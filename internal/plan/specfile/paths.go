@@ -120,11 +120,11 @@ func (f *finder) walk(path, root string) error {
 		return f.directory(p, p, false)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		f.problem(path, "no such file or directory", "name a directory that exists")
+		f.problem(root, "no such file or directory", "name a directory that exists")
 		return nil
 	}
 	if err == nil && found == len(f.targets) {
-		f.problem(path, "no CUE package here or below", "`xrun init` writes one that works")
+		f.problem(root, "no CUE package here or below", "`xrun init` writes one that works")
 	}
 	return err
 }

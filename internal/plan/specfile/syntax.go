@@ -1,12 +1,10 @@
 package specfile
 
 import (
-	"regexp"
-	"strconv"
-	"strings"
+	"cmp"
+	"slices"
 
 	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 )
 
@@ -14,24 +12,78 @@ import (
 // those of the schema, or missing: a field that is not there has no position at all.
 type source struct {
 	files []*ast.File
+	rank  map[string]int        // of a file, in CUE's order
 	top   map[string][]ast.Node // values of the top-level fields and lets, for references across files
+	// fields are the top-level declarations by name, split into the entries below them: a spec of a thousand
+	// experiments is then searched once, not once for each.
+	fields map[string]*section
+	loose  []ast.Decl // embeddings, comprehensions and patterns, which may give any field
+}
+
+// A section is a top-level field, wherever in the files it is declared.
+type section struct {
+	labels  []place
+	entries map[string][]ast.Decl
+	loose   []ast.Decl
 }
 
 func newSource(files []*ast.File) *source {
-	s := &source{files: files, top: map[string][]ast.Node{}}
-	for _, f := range files {
+	s := &source{files: files, rank: map[string]int{}, top: map[string][]ast.Node{}, fields: map[string]*section{}}
+	for i, f := range files {
+		s.rank[f.Filename] = i
 		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.Field:
-				if name, _, err := ast.LabelName(d.Label); err == nil {
-					s.top[name] = append(s.top[name], d.Value)
-				}
-			case *ast.LetClause:
-				s.top[d.Ident.Name] = append(s.top[d.Ident.Name], d.Expr)
-			}
+			s.add(d)
 		}
 	}
 	return s
+}
+
+func (s *source) add(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.Field:
+		name, ok := plainName(d.Label)
+		if !ok {
+			s.loose = append(s.loose, d)
+			return
+		}
+		s.top[name] = append(s.top[name], d.Value)
+		if s.fields[name] == nil {
+			s.fields[name] = &section{entries: map[string][]ast.Decl{}}
+		}
+		s.fields[name].labels = append(s.fields[name].labels, place{pos: d.Label.Pos(), depth: 1, value: d.Value})
+		s.fields[name].add(d.Value)
+	case *ast.LetClause:
+		s.top[d.Ident.Name] = append(s.top[d.Ident.Name], d.Expr)
+	case *ast.EmbedDecl, *ast.Comprehension:
+		s.loose = append(s.loose, d)
+	}
+}
+
+func (c *section) add(x ast.Expr) {
+	lit, ok := x.(*ast.StructLit)
+	if !ok {
+		c.loose = append(c.loose, &ast.EmbedDecl{Expr: x})
+		return
+	}
+	for _, d := range lit.Elts {
+		if f, ok := d.(*ast.Field); ok {
+			if name, ok := plainName(f.Label); ok {
+				c.entries[name] = append(c.entries[name], d)
+				continue
+			}
+		}
+		c.loose = append(c.loose, d)
+	}
+}
+
+// plainName is the name of a label that is an identifier or a string.
+func plainName(l ast.Label) (string, bool) {
+	switch l.(type) {
+	case *ast.Ident, *ast.BasicLit:
+		name, _, err := ast.LabelName(l)
+		return name, err == nil
+	}
+	return "", false
 }
 
 // declares reports whether the files have a top-level field of that name.
@@ -69,190 +121,66 @@ func (s *source) values(path []string) []place {
 	return all
 }
 
+// names are the labels in the struct literals at path; nil if something else stands there.
+func (s *source) names(path []string) []string {
+	var names []string
+	for _, p := range s.values(path) {
+		lit, ok := p.value.(*ast.StructLit)
+		if !ok {
+			return nil
+		}
+		for _, d := range lit.Elts {
+			f, ok := d.(*ast.Field)
+			if !ok {
+				return nil
+			}
+			name, ok := plainName(f.Label)
+			if !ok {
+				return nil
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 func (s *source) each(path []string, visit func(place)) {
 	// Templates may refer to each other in circles, and comprehensions match in many ways: the budget bounds both.
 	w := &walker{source: s, visit: visit, budget: 100_000}
-	for _, f := range s.files {
-		w.decls(f.Decls, path, at{})
-	}
-}
-
-// at is how far a walk has come.
-type at struct {
-	depth, vague int
-	skip         int // components still to go that stem from a selector (a.b), not from the path
-	refs         int // references followed
-}
-
-type walker struct {
-	source *source
-	visit  func(place)
-	budget int
-}
-
-func (w *walker) decls(ds []ast.Decl, rest []string, a at) {
-	if len(rest) == 0 {
+	if len(path) == 0 {
 		return
 	}
-	for _, d := range ds {
-		if w.budget--; w.budget < 0 {
-			return
+	if c := s.fields[path[0]]; c != nil {
+		for _, p := range c.labels {
+			visit(p)
 		}
-		switch d := d.(type) {
-		case *ast.Field:
-			ok, exact := matches(d.Label, rest[0])
-			if ok {
-				w.enter(d.Label.Pos(), d.Value, rest, a, exact)
-			}
-		case *ast.EmbedDecl:
-			w.expr(d.Expr, rest, a)
-		case *ast.Comprehension:
-			a.vague++
-			w.expr(d.Value, rest, a)
-			a.vague--
+		if len(path) > 1 {
+			w.decls(c.entries[path[1]], path[1:], at{depth: 1})
+			w.decls(c.loose, path[1:], at{depth: 1})
 		}
 	}
+	w.decls(s.loose, path, at{})
 }
 
-// enter goes one component down, into the value of a label or list element that matches it.
-func (w *walker) enter(pos token.Pos, value ast.Expr, rest []string, a at, exact bool) {
-	if !exact {
-		a.vague++
-	}
-	if a.skip > 0 {
-		a.skip--
-	} else {
-		a.depth++
-		w.visit(place{pos: pos, depth: a.depth, vague: a.vague, value: value})
-	}
-	if value != nil {
-		w.expr(value, rest[1:], a)
-	}
+// before orders places as a reader meets them, files in CUE's order.
+func (s *source) before(a, b place) int {
+	return cmp.Or(cmp.Compare(s.rank[a.pos.Filename()], s.rank[b.pos.Filename()]), cmp.Compare(a.pos.Offset(), b.pos.Offset()))
 }
 
-func (w *walker) expr(x ast.Expr, rest []string, a at) {
-	if w.budget--; w.budget < 0 || len(rest) == 0 {
-		return
+// order gives the names of fields below path in the order of the source. CUE's own order is that of one struct; where
+// several are unified, as in two files, it goes by the alphabet.
+func (s *source) order(path []string, names []string) []string {
+	places := make(map[string]place, len(names))
+	for _, n := range names {
+		p := s.find(append(slices.Clip(path), n))
+		if p.depth <= len(path) {
+			return names // made in a way that we do not see through
+		}
+		places[n] = p
 	}
-	switch x := x.(type) {
-	case *ast.StructLit:
-		w.decls(x.Elts, rest, a)
-	case *ast.BinaryExpr:
-		w.expr(x.X, rest, a)
-		w.expr(x.Y, rest, a)
-	case *ast.UnaryExpr:
-		w.expr(x.X, rest, a)
-	case *ast.ParenExpr:
-		w.expr(x.X, rest, a)
-	case *ast.PostfixExpr:
-		w.expr(x.X, rest, a)
-	case *ast.Alias:
-		w.expr(x.Expr, rest, a)
-	case *ast.ListLit:
-		w.list(x, rest, a)
-	case *ast.SelectorExpr:
-		if name, _, err := ast.LabelName(x.Sel); err == nil {
-			a.skip++
-			w.expr(x.X, append([]string{name}, rest...), a)
-		}
-	case *ast.Ident:
-		if a.refs++; a.refs > 32 {
-			return
-		}
-		for _, n := range w.resolve(x) {
-			w.node(n, rest, a)
-		}
-	}
-}
-
-// resolve is what an identifier refers to: in its own file as the parser found it, else at the top of any file.
-func (w *walker) resolve(x *ast.Ident) []ast.Node {
-	if x.Node != nil {
-		if _, isImport := x.Node.(*ast.ImportSpec); isImport {
-			return nil
-		}
-		// A field may be declared in several places; the parser knows one of them.
-		if all := w.source.top[x.Name]; len(all) > 1 {
-			for _, n := range all {
-				if n == x.Node {
-					return all
-				}
-			}
-		}
-		return []ast.Node{x.Node}
-	}
-	return w.source.top[x.Name]
-}
-
-func (w *walker) node(n ast.Node, rest []string, a at) {
-	switch n := n.(type) {
-	case *ast.Field:
-		w.expr(n.Value, rest, a)
-	case *ast.LetClause:
-		w.expr(n.Expr, rest, a)
-	case ast.Expr:
-		w.expr(n, rest, a)
-	}
-}
-
-func (w *walker) list(x *ast.ListLit, rest []string, a at) {
-	n, err := strconv.Atoi(rest[0])
-	if err != nil || n < 0 {
-		return
-	}
-	for i, e := range x.Elts {
-		switch e := e.(type) {
-		case *ast.Comprehension: // makes any number of elements
-			if n >= i {
-				w.enter(e.Pos(), nil, rest, a, false)
-			}
-		case *ast.Ellipsis:
-		default:
-			if i == n {
-				w.enter(e.Pos(), e, rest, a, true)
-			}
-		}
-	}
-}
-
-// matches reports whether a label stands for the field name, and whether it does so by name.
-func matches(l ast.Label, name string) (ok, exact bool) {
-	switch x := l.(type) {
-	case *ast.Interpolation:
-		return interpolates(x, name), false
-	case *ast.ListLit: // a pattern constraint; its expression is not looked at
-		return true, false
-	case *ast.Alias:
-		if inner, ok := x.Expr.(ast.Label); ok {
-			return matches(inner, name)
-		}
-		return false, false
-	case *ast.ParenExpr: // a dynamic field
-		return true, false
-	}
-	n, _, err := ast.LabelName(l)
-	return err == nil && n == name, true
-}
-
-// interpolates reports whether an interpolated label can give name.
-func interpolates(x *ast.Interpolation, name string) bool {
-	var re strings.Builder
-	re.WriteString("^(?s:")
-	for _, e := range x.Elts {
-		lit, ok := e.(*ast.BasicLit)
-		if !ok {
-			re.WriteString(".*")
-			continue
-		}
-		// The pieces carry the quotes and the \( ) of the interpolation round them.
-		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(lit.Value, ")"), `"`), `"`)
-		text = strings.TrimSuffix(text, `\(`)
-		if s, err := literal.Unquote(`"` + text + `"`); err == nil {
-			text = s
-		}
-		re.WriteString(regexp.QuoteMeta(text))
-	}
-	re.WriteString(")$")
-	ok, err := regexp.MatchString(re.String(), name)
-	return ok || err != nil
+	out := slices.Clone(names)
+	slices.SortStableFunc(out, func(a, b string) int { return s.before(places[a], places[b]) })
+	return out
 }
