@@ -16,7 +16,7 @@ import (
 type entry struct {
 	id      string
 	dir     jobDir
-	limits  Limits
+	order   order
 	status  Status        // set before running is closed
 	running chan struct{} // closed when it is known to run
 	failed  string        // why its supervisor could not start it; set before done is closed
@@ -58,8 +58,7 @@ func (l *Local) dispatch() error {
 		}
 		e := l.queue[0]
 		l.queue = l.queue[1:]
-		o := order{Dir: e.dir, Shell: l.shell, Time: e.limits.Time, Silence: e.limits.Silence, Grace: e.limits.Grace}
-		line, err := json.Marshal(o)
+		line, err := json.Marshal(e.order)
 		if err != nil {
 			return err
 		}

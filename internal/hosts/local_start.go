@@ -33,9 +33,10 @@ func (l *Local) start(j *Job) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{
-		id: j.ID, dir: l.dir(j.ID), limits: j.Limits,
-		running: make(chan struct{}), done: make(chan struct{}),
+	e := &entry{id: j.ID, dir: l.dir(j.ID), running: make(chan struct{}), done: make(chan struct{})}
+	e.order = l.orderFor(e.dir, j)
+	if e.order.direct() {
+		env = nil // it does not have to be on disk
 	}
 	// Known before there is anything to see, or else a Watch could take it for one that nobody will ever start.
 	l.mu.Lock()
@@ -79,6 +80,22 @@ func (l *Local) start(j *Job) error {
 		return err
 	}
 	return nil
+}
+
+// directMax is the most that an order carries: a pipe holds it whatever the supervisor is doing.
+const directMax = 16 << 10
+
+// orderFor is what the supervisor is told. Argv and env are part of it where no shell has to come between.
+func (l *Local) orderFor(d jobDir, j *Job) order {
+	o := order{Path: []byte(d), Shell: l.shell, Time: j.Limits.Time, Silence: j.Limits.Silence, Grace: j.Limits.Grace}
+	if l.cfg.Shell != "" || len(l.cfg.Prelude) > 0 {
+		return o
+	}
+	argv, env := pack(j.Argv), pack(l.cfg.Env, j.Env)
+	if len(argv)+len(env) <= directMax {
+		o.Argv, o.Env = argv, env
+	}
+	return o
 }
 
 // elsewhereIfShared is elsewhere at the price of one system call where nothing is shared.
@@ -131,7 +148,7 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 			return err
 		}
 	}
-	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(env) > 0, j.Argv))
+	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0, j.Argv))
 }
 
 // makeNamed makes the directories that Place promised beyond the job's own and that the job is told of.
