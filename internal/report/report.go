@@ -115,9 +115,9 @@ type Experiment struct {
 
 // Objective is the number that decides.
 type Objective struct {
-	Metric    string `json:"metric"`
-	Direction string `json:"direction"`
-	Unit      string `json:"unit"`
+	Metric    string  `json:"metric"`
+	Direction string  `json:"direction"`
+	Unit      *string `json:"unit"`
 }
 
 // A Level is what several runs of one thing measured.

@@ -20,6 +20,7 @@ type State struct {
 	finished    *ledger.RunFinished
 	finishedAt  time.Time
 	interrupted *ledger.RunInterrupted
+	skipped     *ledger.RunSkipped
 	resumed     int
 	planDigest  string
 	experiments []*experiment
@@ -53,9 +54,9 @@ func Fold(events []ledger.Event) *State {
 	return s
 }
 
-// Apply adds one event. Events come in the order of the ledger; those of other runs, and skipped starts, are ignored.
+// Apply adds one event. Events come in the order of the ledger; those of other runs than the first one's are ignored.
 func (s *State) Apply(e ledger.Event) {
-	if e.Type == "run_skipped" || s.run != "" && e.Run != s.run {
+	if s.run != "" && e.Run != s.run {
 		return
 	}
 	s.run = e.Run
@@ -72,6 +73,8 @@ func (s *State) Apply(e ledger.Event) {
 		s.interrupted = &b
 	case ledger.RunFinished:
 		s.finished, s.finishedAt, s.interrupted = &b, e.At, nil
+	case ledger.RunSkipped:
+		s.skipped = &b
 	case ledger.ExperimentPlanned:
 		s.experiment(b.Name).planned = &b
 	case ledger.ExperimentFinished:

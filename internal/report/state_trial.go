@@ -139,6 +139,9 @@ func (t *trial) final() ledger.State {
 	}
 }
 
+// underway reports whether the record ends before the trial does, after it was begun.
+func (t *trial) underway() bool { return t.finished == nil && t.final() == ledger.Lost }
+
 func (t *trial) last() *attempt {
 	if len(t.attempts) == 0 {
 		return nil
