@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -32,8 +33,16 @@ func (m *markdown) notes() {
 	}
 	m.section(2, "Worth knowing")
 	for _, line := range lines {
-		m.printf("- %s\n", line)
+		m.printf("- %s\n", sentence(line))
 	}
+}
+
+// sentence ends a line with a full stop.
+func sentence(s string) string {
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") {
+		return s
+	}
+	return s + "."
 }
 
 // cut says which trials a limit ended that nobody asked for.

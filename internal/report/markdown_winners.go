@@ -124,7 +124,7 @@ func (x *Experiment) told(f scale) string {
 		return fmt.Sprintf("The runner-up, %s, has %s; no point varies with the seed.", pointName(with[0].Params), f.format(with[0].Mean))
 	}
 	if len(tied) == 0 {
-		return fmt.Sprintf("The runner-up, %s, has %s: told apart at 95 %%.", pointName(with[0].Params), f.format(with[0].Mean)) + picked
+		return fmt.Sprintf("It can be told from the runner-up, %s (%s), with 95 %% confidence.", pointName(with[0].Params), f.format(with[0].Mean)) + picked
 	}
 	s := "It cannot be told from " + list(tied, 3)
 	if len(tied) > 1 {

@@ -206,7 +206,7 @@ type Trial struct {
 	Message   *string     `json:"message"`
 	Objective *float64    `json:"objective"`
 	// ObjectiveReason says why Objective is null.
-	ObjectiveReason *string            `json:"objective_reason"`
+	ObjectiveReason *string             `json:"objective_reason"`
 	Metrics         map[string]*float64 `json:"metrics"`
 	// MetricsReason says, by metric, why its number is null.
 	MetricsReason map[string]string `json:"metrics_reason"`

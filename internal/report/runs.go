@@ -34,7 +34,7 @@ func (s *State) Row() RunRow {
 
 // RunsTable writes runs in the order given.
 func RunsTable(w io.Writer, runs []RunRow) error {
-	t := &table{titles: []string{"RUN", "STARTED (UTC)", " TOOK", "OUTCOME", " EXIT", " DONE", " FAILED", " OF", "EXPERIMENTS"}}
+	t := &table{titles: []string{"RUN", "STARTED (UTC)", " TOOK", "OUTCOME", " EXIT", " DONE", " FAILED", " LEFT", "EXPERIMENTS"}}
 	for _, r := range runs {
 		started, code := "", ""
 		if r.Started != nil {
@@ -44,8 +44,8 @@ func RunsTable(w io.Writer, runs []RunRow) error {
 			code = fmt.Sprint(*r.ExitCode)
 		}
 		n := r.Trials
-		t.add(r.ID, started, duration(r.WallS), r.Outcome, code, fmt.Sprint(n.Succeeded+n.Reused), fmt.Sprint(n.Failed+n.Lost),
-			fmt.Sprint(n.Planned), list(r.Experiments, 4))
+		t.add(r.ID, started, duration(r.WallS), r.Outcome, code, fmt.Sprint(n.Succeeded+n.Reused), fmt.Sprint(n.Failed),
+			fmt.Sprint(n.Planned-n.Succeeded-n.Reused-n.Failed), list(r.Experiments, 4))
 	}
 	return t.write(w, "")
 }
