@@ -30,7 +30,7 @@ func scaleOf(means, sds []float64) scale {
 		return plainScale(means, largest)
 	}
 	// The digit before which the second digit of the spread stands.
-	last := int(math.Floor(math.Log10(spreads[len(spreads)/2]))) - 1
+	last := int(math.Floor(math.Log10(spreads[(len(spreads)-1)/2]))) - 1
 	first := last + 1
 	if largest > 0 {
 		first = int(math.Floor(math.Log10(largest)))
