@@ -16,7 +16,11 @@ func (s *State) headline() string {
 	var b strings.Builder
 	switch {
 	case s.interrupted != nil:
-		b.WriteString("Interrupted" + because(s.interrupted.Reason) + "; ")
+		b.WriteString("Interrupted")
+		if r := s.interrupted.Reason; r != "" {
+			fmt.Fprintf(&b, " (%s)", r)
+		}
+		b.WriteString(": ")
 	case !s.complete():
 		b.WriteString("Unfinished: ")
 	}
@@ -54,7 +58,7 @@ func (s *State) running() int {
 	n := 0
 	for _, x := range s.experiments {
 		for _, t := range x.trials {
-			if t.finished == nil && t.final() == ledger.Lost {
+			if t.underway() {
 				n++
 			}
 		}

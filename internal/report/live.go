@@ -158,7 +158,9 @@ func (l *Live) progress() string {
 }
 
 // name is the trial with its experiment.
-func (l *Live) name(t *trial) string { return t.key.Experiment + " " + clip(t.name(), 120, "report.json") }
+func (l *Live) name(t *trial) string {
+	return t.key.Experiment + " " + clip(t.name(), 120, "report.json")
+}
 
 // where is how long and where a trial ran: "  (3 min 12 s, gpu-a)".
 func where(t *trial) string {

@@ -48,7 +48,7 @@ func (m *markdown) changes() {
 // changed says what is different about one experiment, nothing if nothing is.
 func changed(then, now *Experiment) []string {
 	var lines []string
-	if then.Objective != now.Objective {
+	if then.of.objective() != now.of.objective() {
 		lines = append(lines, fmt.Sprintf("the objective was to %s %s, now to %s %s: the numbers are not compared",
 			then.Objective.Direction, then.metric(), now.Objective.Direction, now.metric()))
 		return lines

@@ -23,6 +23,7 @@ type attempt struct {
 	n         int
 	host      string
 	begun     time.Time // when it was intended or, better, started; by our clock
+	ended     time.Time // zero while it runs
 	gpus      []ledger.GPU
 	passing   ledger.State // what the newest passing event says
 	reason    string
@@ -54,7 +55,7 @@ func (s *State) applyTrial(e ledger.Event) {
 		s.attempt(b.Attempt).record(b)
 	case ledger.AttemptFinished:
 		a := s.attempt(b.Attempt)
-		a.finished = &b
+		a.finished, a.ended = &b, e.At
 		if b.Host != "" {
 			a.host = b.Host
 			s.host(b.Host)
@@ -138,6 +139,9 @@ func (t *trial) final() ledger.State {
 		return st
 	}
 }
+
+// underway reports whether the record ends before the trial does, after it was begun.
+func (t *trial) underway() bool { return t.finished == nil && t.final() == ledger.Lost }
 
 func (t *trial) last() *attempt {
 	if len(t.attempts) == 0 {
