@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -317,9 +318,28 @@ func (r *run) serve(ctx context.Context, l *lane) {
 		if !ok {
 			return
 		}
-		r.results <- r.execute(ctx, l.host, t)
+		r.results <- r.guarded(ctx, l.host, t)
 	}
 }
+
+// guarded is execute, with a panic of ours made an error: what runs elsewhere is not torn down with us.
+func (r *run) guarded(ctx context.Context, h *hostState, t *task) (res result) {
+	defer func() {
+		if v := recover(); v != nil {
+			res = result{task: t, host: h, err: &BugError{Value: v, Stack: debug.Stack()}}
+		}
+	}()
+	return r.execute(ctx, h, t)
+}
+
+// A BugError is a panic of ours.
+type BugError struct {
+	Value any
+	Stack []byte
+}
+
+// Error says what the panic said.
+func (e *BugError) Error() string { return fmt.Sprintf("a bug in xrun: %v", e.Value) }
 
 // exhausted reports whether every trial is final.
 func (r *run) exhausted() bool {
