@@ -117,8 +117,10 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	}
 	if len(diff) > 0 {
 		if !c.AcceptChanges {
-			return &cliError{code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
-				hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished"}
+			return &cliError{
+				code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
+				hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished",
+			}
 		}
 		j, resumed.Accepted = now, diff
 	} else if c.AcceptChanges && now != nil {
