@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"html"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -125,14 +126,14 @@ func code(s string) string {
 // refs writes every character that means something to HTML or Markdown as a character reference.
 func refs(s string) string {
 	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune("&<>|\\`*_[]~!@:", r) {
+	for _, r := range html.EscapeString(s) {
+		if strings.ContainsRune("|\\`*_[]~!@:", r) {
 			fmt.Fprintf(&b, "&#%d;", r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(b.String()) // quotes mean nothing outside a tag
 }
 
 // fence is text as a fenced code block, with a fence that nothing inside can close.

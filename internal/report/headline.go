@@ -44,7 +44,7 @@ func (s *State) headline() string {
 	add(n.Cancelled, "cancelled", ledger.Cancelled)
 	running := s.running()
 	add(n.Lost-running, "lost", ledger.Lost)
-	add(running, "still running when the record ends")
+	add(running, "under way")
 	add(n.NotRun, "not run", ledger.NotRun)
 	b.WriteString(strings.Join(parts, ", "))
 	if s.complete() && t.WithResult == 0 {

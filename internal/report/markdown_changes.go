@@ -120,12 +120,13 @@ func flips(then, now *Point) (broken, mended int) {
 
 // point finds the same combination of parameters.
 func (x *Experiment) point(p *Point) *Point {
-	for i := range x.Points {
-		if x.Points[i].Params.String() == p.Params.String() {
-			return &x.Points[i]
+	if x.byParams == nil {
+		x.byParams = make(map[string]*Point, len(x.Points))
+		for i := range x.Points {
+			x.byParams[x.Points[i].Params.String()] = &x.Points[i]
 		}
 	}
-	return nil
+	return x.byParams[p.Params.String()]
 }
 
 func changedWinner(then, now *Experiment) string {

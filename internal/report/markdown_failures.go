@@ -87,7 +87,7 @@ func (m *markdown) underway() {
 		}
 	}
 	if len(names) > 0 {
-		m.section(2, "Still running when the record ends")
+		m.section(2, "Under way when the record ends")
 		m.printf("%s.\n", capital(list(names, 10)))
 	}
 }

@@ -203,7 +203,7 @@ func (p *Point) states() string {
 	counts := map[string]int{}
 	for _, t := range p.of {
 		cause, _ := t.cause()
-		w := strings.ReplaceAll(cmp.Or(cause, string(t.state())), "_", " ")
+		w := cmp.Or(cause, strings.ReplaceAll(string(t.state()), "_", " "))
 		if counts[w]++; counts[w] == 1 {
 			words = append(words, w)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/noise"
+	"github.com/xrun-dev/xrun/internal/plan"
 )
 
 // winners says what each experiment found, in one sentence with its noise, and how to have it again.
@@ -35,6 +36,9 @@ func (m *markdown) finding(x *Experiment) string {
 		}
 		b.WriteString(" ")
 	}
+	if x.Best == nil && x.Kind == plan.KindLoop {
+		return "no verdict yet."
+	}
 	if x.Best == nil {
 		return b.String() + "no winner: " + m.whyNone(x) + "."
 	}
@@ -49,7 +53,11 @@ func (m *markdown) finding(x *Experiment) string {
 	fmt.Fprintf(&b, "%s has the %s %s, %s. %s", pointName(x.Best.Params), x.extreme(), x.metric(),
 		level(x.Best.Level, x.Best.point, f, deref(x.Objective.Unit)), x.told(f))
 	if missing := x.missing(); missing > 0 {
-		fmt.Fprintf(&b, " %d of %s have no result.", missing, count(len(x.Trials), "trial"))
+		verb := "have"
+		if missing == 1 {
+			verb = "has"
+		}
+		fmt.Fprintf(&b, " %d of %s %s no result.", missing, count(len(x.Trials), "trial"), verb)
 	}
 	return b.String()
 }

@@ -110,7 +110,8 @@ type Experiment struct {
 	// Note says what the numbers cannot: why there is no best, or why it cannot be told from others.
 	Note *string `json:"note"`
 
-	of *experiment
+	of       *experiment
+	byParams map[string]*Point // made when it is first asked for
 }
 
 // Objective is the number that decides.

@@ -239,6 +239,7 @@ func (p *printer) attempt(a *attempt, s *State) {
 	}
 	p.field("time", duration(a.seconds(s.lastAt)))
 	p.field("GPUs", models(a.gpus))
+	p.field("taken over", a.adopted)
 	p.field("log", deref(r.Log))
 }
 

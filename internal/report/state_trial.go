@@ -20,16 +20,16 @@ type trial struct {
 }
 
 type attempt struct {
-	n         int
-	host      string
-	begun     time.Time // when it was intended or, better, started; by our clock
-	ended     time.Time // zero while it runs
-	gpus      []ledger.GPU
-	passing   ledger.State // what the newest passing event says
-	reason    string
-	series    []ledger.MetricValues // one per metric, in order of first appearance
-	finished  *ledger.AttemptFinished
-	adoptedBy string
+	n        int
+	host     string
+	begun    time.Time // when it was intended or, better, started; by our clock
+	ended    time.Time // zero while it runs
+	gpus     []ledger.GPU
+	passing  ledger.State // what the newest passing event says
+	reason   string
+	series   []ledger.MetricValues // one per metric, in order of first appearance
+	finished *ledger.AttemptFinished
+	adopted  string // the run that started it, if this one took it over
 }
 
 func (s *State) applyTrial(e ledger.Event) {
@@ -43,7 +43,7 @@ func (s *State) applyTrial(e ledger.Event) {
 		}
 	case ledger.AttemptIntended:
 		a := s.attempt(b.Attempt)
-		a.host, a.begun, a.passing, a.adoptedBy = b.Host, e.At, ledger.Staging, b.Adopted
+		a.host, a.begun, a.passing, a.adopted = b.Host, e.At, ledger.Staging, b.Adopted
 		s.host(b.Host)
 	case ledger.AttemptStarted:
 		a := s.attempt(b.Attempt)
