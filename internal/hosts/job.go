@@ -70,7 +70,7 @@ const (
 // Status is news of a job.
 type Status struct {
 	Phase   Phase
-	PID     int
+	PID     int       // of its first process; 0 if unknown
 	Started time.Time // by the host's clock: for display only
 }
 

@@ -63,8 +63,9 @@ type Local struct {
 	known  map[string]*entry // jobs of ours until they end
 	ports  map[int]bool
 
-	work  sync.WaitGroup // readers of news, and the deleter
-	trash chan struct{}  // there is something to delete
+	work    sync.WaitGroup // readers of news, and the deleter
+	trash   chan struct{}  // there is something to delete
+	closing chan struct{}  // closed by Close
 }
 
 // NewLocal prepares this machine. It starts no process before there is a job.
@@ -72,6 +73,7 @@ func NewLocal(cfg LocalConfig) (*Local, error) {
 	l := &Local{
 		cfg: cfg, log: cfg.Log, controller: -1,
 		known: make(map[string]*entry), ports: make(map[int]bool), trash: make(chan struct{}, 1),
+		closing: make(chan struct{}),
 	}
 	if l.log == nil {
 		l.log = hclog.NewNullLogger()
@@ -192,6 +194,7 @@ func (l *Local) Close(ctx context.Context) error {
 	for _, e := range queue {
 		l.settle(e, stopNever)
 	}
+	close(l.closing)
 	close(l.trash)
 	done := make(chan struct{})
 	go func() { // ends when everything we started has

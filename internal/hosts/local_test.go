@@ -176,5 +176,3 @@ func TestStopEndsJob(t *testing.T) {
 		t.Errorf("got %+v", exit)
 	}
 }
-
-func controller([]string) int { return 0 }

@@ -113,7 +113,7 @@ func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
 
 func (w *watcher) tellByFiles() {
 	if o, ok := w.dir.readOwner(); ok {
-		w.tell(Status{Phase: Running, PID: o.pid, Started: o.started})
+		w.tell(Status{Phase: Running, PID: o.main, Started: o.started})
 	} else {
 		w.tell(Status{Phase: Queued})
 	}
