@@ -9,7 +9,7 @@ import (
 )
 
 // jsonCmd compares a value within a JSON document: json FILE PATH VALUE. The path is dotted, list elements by index; a
-// last component of # is the length. VALUE is JSON. FILE may be stdout or stderr.
+// last component of @len is the length. VALUE is JSON. FILE may be stdout or stderr.
 func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: json file path value")
@@ -45,7 +45,7 @@ func lookup(v any, path string) (any, bool) {
 		}
 		return lookup(w, rest)
 	case []any:
-		if name == "#" {
+		if name == "@len" {
 			return len(v), true
 		}
 		i, err := strconv.Atoi(name)

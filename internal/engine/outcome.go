@@ -30,12 +30,16 @@ func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
 	}
 	results := f.extract.Results()
 	out.PeakGPUMB = f.extract.Extras()
+	out.Notes = append(out.Notes, f.extract.Notes()...)
 	for _, r := range results {
 		if r.Found && !r.Diverged {
 			out.Metrics[r.Name] = ledger.Number(r.Value)
 		}
 		if r.Problem != "" {
 			out.Notes = append(out.Notes, fmt.Sprintf("metric %s: %s", r.Name, r.Problem))
+		}
+		if r.Conflict != "" {
+			out.Notes = append(out.Notes, fmt.Sprintf("metric %s: %s", r.Name, r.Conflict))
 		}
 	}
 	cause, message := f.cause(exit, results[0])
@@ -84,7 +88,7 @@ func (f *follower) cause(exit hosts.Exit, objective metric.Result) (Cause, strin
 	switch {
 	case objective.Found && objective.Diverged:
 		return CauseDiverged, fmt.Sprintf("%s is not finite (line %d)", objective.Name, objective.Line)
-	case objective.Problem != "":
+	case objective.Failed:
 		return CauseMetricError, fmt.Sprintf("metric %s: %s", objective.Name, objective.Problem)
 	case !objective.Found:
 		message := fmt.Sprintf("ended well, but never printed %s", objective.Name)
