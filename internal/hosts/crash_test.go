@@ -139,6 +139,7 @@ func TestAdoptedJobCanBeStopped(t *testing.T) {
 	work := t.TempDir()
 	l := newLocal(t, onWorkdir(work))
 	cmd := otherController(t, work, "job", stubbornAlone)
+	supervisorOf(t, place(t, l, "job"))
 	_ = cmd.Process.Kill()
 	r, wait := watch(t, l, "job")
 	r.waitFor(t, "pid")
