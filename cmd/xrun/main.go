@@ -51,7 +51,7 @@ func main() {
 // interrupted is the cause of a context that a signal ended.
 type interrupted struct{ os.Signal }
 
-func (i interrupted) Error() string { return "interrupted by signal: " + i.String() }
+func (i interrupted) Error() string { return "signal: " + i.String() }
 
 // exitCode is what kong is made to panic with when it wants to exit.
 type exitCode int

@@ -95,7 +95,11 @@ func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt) (Caus
 	if err != nil {
 		return CauseSync, err
 	}
+	if t.before != nil {
+		<-t.before // whoever has it before us always comes back: from a host that hangs when its deadline ends
+	}
 	err = errors.Join(h.host.Start(ctx, []hosts.Job{job})...)
+	t.arrived()
 	if errors.Is(err, hosts.ErrDiskFull) {
 		return CauseDiskFull, err
 	}
@@ -108,8 +112,8 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	t := res.task
 	bodies := append(f.series(), out)
 	switch p := policy(Cause(out.Cause)); {
-	case out.State == ledger.Cancelled && Cause(out.Cause) == CauseCancelled && !f.ran:
-		// Taken back before it ran: the trial is open again.
+	case f.back:
+		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
 	default:

@@ -17,6 +17,11 @@ type task struct {
 	tried    []string
 	adopt    *ledger.OpenAttempt
 	state    ledger.State // final, once it is
+
+	// Attempts reach a host in the order in which they were given out, however long each takes to prepare: before is
+	// closed when it is this one's turn, and this one closes after.
+	before, after chan struct{}
+	arrived       func() // closes after, once
 }
 
 // key names the trial.
