@@ -84,23 +84,19 @@ func compare(t *testing.T, path string, s *shape, typ reflect.Type, keys ...stri
 
 // elsewhere are the defaults that are no row of plan.Defaults, and why.
 var elsewhere = map[string]string{
-	"experiments.code.path":               "the repository, which the plan does not know",
-	"experiments.inputs.trial":            "Fill sets it in each entry",
-	"experiments.metrics.pick":            "Fill sets it in each entry",
-	"experiments.objective.from":          "absent means the log",
-	"experiments.metrics.from":            "absent means the log",
-	"experiments.priority":                "0 is the zero value",
-	"experiments.needs.gpus":              "0 is the zero value",
-	"experiments.retry.max":               "0 is the zero value",
-	"experiments.sweep.random.seed":       "0 is the zero value",
-	"experiments.loop.patience":           "absent means none",
-	"experiments.claim.against":           "absent means all others",
-	"hosts.workdir":                       "the kind of host decides",
-	"hosts.lease_dir":                     "the host's package knows it",
-	"hosts.shell":                         "the host decides when it is reached",
-	"settings.keep_runs":                  "absent means all",
-	"experiments.checkpoint.resume_on":    "the engine reads an absent list so",
-	"experiments.sweep.early_stop.factor": "the engine reads an absent factor so",
+	"experiments.code.path":         "the repository, which the plan does not know",
+	"experiments.inputs.trial":      "Fill sets it in each entry",
+	"experiments.metrics.pick":      "Fill sets it in each entry",
+	"experiments.objective.from":    "absent means the log",
+	"experiments.metrics.from":      "absent means the log",
+	"experiments.priority":          "0 is the zero value",
+	"experiments.needs.gpus":        "0 is the zero value",
+	"experiments.retry.max":         "0 is the zero value",
+	"experiments.sweep.random.seed": "0 is the zero value",
+	"experiments.loop.patience":     "absent means none",
+	"experiments.claim.against":     "absent means all others",
+	"hosts.shell":                   "the host decides when it is reached",
+	"settings.keep_runs":            "absent means all",
 }
 
 // quoted finds the values that a comment calls a default: `default "5m"`, `"formal" (default)`.
