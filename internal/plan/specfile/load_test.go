@@ -265,6 +265,41 @@ func TestPathsFormOnePlan(t *testing.T) {
 	}
 }
 
+// A package in a subdirectory includes the files of its parent: what they declare is declared once all the same.
+func TestParentPackageIsNotDeclaredTwice(t *testing.T) {
+	dir := tree(t, "-- exp.cue --\n"+spec("experiments: a: "+minimal+"\nhosts: h: schema.#Host & {kind: \"local\"}\nsettings: overlap: \"wait\"")+
+		"-- sub/exp.cue --\n"+spec("experiments: b: "+minimal))
+	s := load(t, specfile.Options{Dir: dir, Paths: []string{"./..."}})
+	if diff := cmp.Diff([]string{"a", "b"}, experimentNames(s)); diff != "" {
+		t.Error(diff)
+	}
+	if e := experiment(t, s, "b"); e.Dir != filepath.Join(dir, "sub") || len(s.Hosts) != 1 {
+		t.Errorf("Dir %s, hosts %v", e.Dir, hostNames(s))
+	}
+	refined := tree(t, "-- exp.cue --\n"+spec("experiments: a: "+minimal)+"-- sub/exp.cue --\npackage exp\n\nexperiments: a: seeds: 3\n")
+	if got := messages(t, specfile.Options{Dir: refined, Paths: []string{"./..."}}); !strings.Contains(got, "declared twice") {
+		t.Error(got)
+	}
+}
+
+// Directories may have any name.
+func TestOddDirectories(t *testing.T) {
+	for _, name := range []string{"my dir", "a@b", "x:y", "ü", "-x", "v1.2", "a+b", "(x)"} {
+		dir := tree(t, "-- "+name+"/exp.cue --\n"+spec("experiments: a: "+minimal)+"-- "+name+"/sub/more.cue --\n"+spec("hosts: h: schema.#Host & {kind: \"local\"}"))
+		for _, o := range []specfile.Options{
+			{Dir: dir, Paths: []string{"./..."}},
+			{Dir: dir, Paths: []string{name, name + "/sub"}},
+			{Dir: filepath.Join(dir, name)},
+			{Dir: dir, Paths: []string{name + "/exp.cue"}},
+			{Dir: "/", Paths: []string{filepath.Join(dir, name)}},
+		} {
+			if s := load(t, o); len(s.Experiments) != 1 {
+				t.Errorf("%q: %v", o.Paths, experimentNames(s))
+			}
+		}
+	}
+}
+
 func TestTags(t *testing.T) {
 	dir := tree(t, "-- a/exp.cue --\n"+spec("experiments: a: "+minimal+" & {needs: cpus: *1 | int @tag(cpus,type=int), mode: *\"formal\" | string @tag(mode,short=smoke|formal)}")+
 		"-- a/prod.cue --\n@if(prod)\n\n"+spec("experiments: p: "+minimal)+"-- b/exp.cue --\n"+spec("experiments: b: "+minimal))
