@@ -70,15 +70,16 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
 		{len(e.Artifacts.Paths) > 0, []string{"artifacts", "paths"}},
 		{notLog(e.Objective.From), []string{"objective", "from"}},
-		{e.glob() != "", []string{"sweep", "grid", e.glob()}},
 	}
 	for _, name := range sortedKeys(e.Metrics) {
 		fs = append(fs, unbuiltField{notLog(e.Metrics[name].From), []string{"metrics", name, "from"}})
 	}
 	if e.Sweep != nil {
-		fs = append(fs,
-			unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}},
-			unbuiltField{e.Set["sweep.canary"] && !e.Sweep.Canary.Off, []string{"sweep", "canary"}})
+		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
+	}
+	if glob := e.glob(); glob != "" {
+		_, where := e.declared()
+		fs = append(fs, unbuiltField{true, where[glob]})
 	}
 	return fs
 }
