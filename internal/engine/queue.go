@@ -177,6 +177,9 @@ func (e *experimentState) whyNowhere(t *task) (Cause, string) {
 	return CauseHostDown, "no host could be used (" + strings.Join(whys, "; ") + ")"
 }
 
+// StopComplete is the stop reason of an experiment whose every trial has had its turn.
+const StopComplete = "complete"
+
 // settleExperiment records the end of an experiment, once.
 func (r *run) settleExperiment(e *experimentState) error {
 	if e.ended || len(e.pending) > 0 || e.inFlight > 0 {
@@ -186,7 +189,7 @@ func (r *run) settleExperiment(e *experimentState) error {
 	if r.Seen != nil && r.Seen.Finished[e.spec.Name] {
 		return nil
 	}
-	reason := "every trial has its final state"
+	reason := StopComplete
 	if why := e.blown(); why != "" {
 		reason = why
 	}

@@ -59,7 +59,7 @@ var Defaults = []Default{
 	experimentDefault("sweep.max_trials", "10000", func(e *Experiment) { e.Sweep.MaxTrials = 10_000 }, hasSweep),
 	experimentDefault("sweep.canary", "5m", func(e *Experiment) { e.Sweep.Canary = &Canary{For: Duration(5 * time.Minute)} }, hasSweep),
 	experimentDefault("sweep.early_stop.factor", "3", func(e *Experiment) { e.Sweep.EarlyStop.Factor = new(3) }, func(e *Experiment) bool { return e.Sweep != nil && e.Sweep.EarlyStop != nil }),
-	experimentDefault("loop.iterations", "20, or the number of candidates", func(e *Experiment) {
+	experimentDefault("loop.iterations", "20", func(e *Experiment) {
 		e.Loop.Iterations = 20
 		if n := len(e.Loop.Candidates); n > 0 {
 			e.Loop.Iterations = n
