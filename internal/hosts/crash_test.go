@@ -108,10 +108,11 @@ func TestJobSurvivesItsController(t *testing.T) {
 
 	// While the other lives, what waits in its queue is neither ours to judge nor lost.
 	r, wait := watch(t, l, "waiting")
-	until(t, "news", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.phases) > 0 })
-	if r.phases[0] != hosts.Queued {
-		t.Errorf("waiting job: %v", r.phases)
-	}
+	until(t, "its place in the queue", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.phases) == 1 && r.phases[0] == hosts.Queued
+	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

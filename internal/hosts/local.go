@@ -20,6 +20,7 @@ import (
 const (
 	dirJobs        = "jobs"
 	dirTrash       = "trash"
+	dirSpare       = "spare"
 	dirControllers = "controllers"
 	dirCheckpoints = "checkpoints"
 	dirSetup       = "setup"
@@ -62,6 +63,7 @@ type Local struct {
 	queue  []*entry
 	known  map[string]*entry // jobs of ours until they end
 	ports  map[int]bool
+	spare  []string // directories ready to be used again
 
 	work    sync.WaitGroup // readers of news, and the deleter
 	trash   chan struct{}  // there is something to delete
@@ -121,10 +123,14 @@ func (l *Local) settleIn() error {
 	}
 	l.cfg.Workdir = work
 	l.home = filepath.Join(work, hostID())
-	for _, d := range []string{dirJobs, dirTrash, dirControllers} {
+	for _, d := range []string{dirJobs, dirTrash, dirSpare, dirControllers} {
 		if err := os.MkdirAll(filepath.Join(l.home, d), 0o700); err != nil {
 			return err
 		}
+	}
+	spare, _ := os.ReadDir(filepath.Join(l.home, dirSpare))
+	for _, s := range spare {
+		l.addSpare(s.Name())
 	}
 	l.sweepControllers()
 	f, err := os.CreateTemp(filepath.Join(l.home, dirControllers), "c")
