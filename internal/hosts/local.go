@@ -223,6 +223,9 @@ func (l *Local) Capacity(ctx context.Context) (Capacity, error) {
 	return Capacity{Slots: l.cfg.Slots, Ahead: l.cfg.Slots}, ctx.Err()
 }
 
+// portsKept is how many ports are remembered as given away.
+const portsKept = 10000
+
 // Place says where a job lies, or would lie. Each call finds another port.
 func (l *Local) Place(_ context.Context, id string) (Place, error) {
 	if err := validID(id); err != nil {
@@ -235,6 +238,9 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 			return Place{}, fmt.Errorf("find a free port: %w", err)
 		}
 		l.mu.Lock()
+		if len(l.ports) >= portsKept {
+			clear(l.ports) // there are fewer than 30,000 altogether
+		}
 		taken := l.ports[port]
 		l.ports[port] = true
 		l.mu.Unlock()

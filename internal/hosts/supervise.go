@@ -90,7 +90,7 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 func (s *supervisor) take(o order) {
 	lock, err := o.dir.lock(true)
 	if err != nil {
-		s.tell("fail %s %v", o.dir, err)
+		s.tell("fail %v", err)
 		return
 	}
 	_, started := o.dir.readOwner()
@@ -102,10 +102,10 @@ func (s *supervisor) take(o order) {
 	}
 	_ = syscall.Close(lock)
 	if err != nil {
-		s.tell("fail %s %v", o.dir, err)
+		s.tell("fail %v", err)
 		return
 	}
-	s.tell("end %s", o.dir)
+	s.tell("end")
 }
 
 // tell writes one line of news. Nobody may be there to read it.
