@@ -25,6 +25,8 @@ type Runner interface {
 	Watch(ctx context.Context, id string, o hosts.Observer) (hosts.Exit, error)
 	// Stop ends a job and everything it started, or takes it out of the host's queue. Watch then returns.
 	Stop(ctx context.Context, id, reason string) error
+	// Withdraw takes a job out of the host's queue; one that runs, or ran, is left alone: taken is false.
+	Withdraw(ctx context.Context, id, reason string) (taken bool, err error)
 }
 
 // Files moves a job's files.
@@ -38,7 +40,7 @@ type Files interface {
 	Discard(id string)
 }
 
-// A Recorder stores facts. When Append returns nil they are on disk, and every listener has them or will, in order.
+// A Recorder stores facts. When Append returns nil they are on disk and every listener has heard them.
 type Recorder interface {
 	Append(ctx context.Context, events ...ledger.Event) error
 }

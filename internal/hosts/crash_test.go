@@ -231,6 +231,37 @@ func TestSignalsDoNotReachJobs(t *testing.T) {
 	}
 }
 
+// C24: whoever reads from our caller's pipe must not have to wait for the jobs.
+func TestJobsKeepNoDescriptorsOfOurs(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	l := newLocal(t, onWorkdir(work))
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "controller", work, "job", "ls /proc/self/fd; sleep 300")
+	cmd.ExtraFiles = []*os.File{nil, nil, in} // the fifth is inherited by everyone, as a shell's >(…) is
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	supervisorOf(t, place(t, l, "job"))
+	r, wait := watch(t, l, "job")
+	_, _ = cmd.Process.Kill(), cmd.Wait()
+	if n, err := out.Read(make([]byte, 1)); n != 0 || err == nil { // returns when all have closed it
+		t.Errorf("read %d, %v", n, err)
+	}
+	r.waitFor(t, "3\n")
+	if got := r.text(); got != "0\n1\n2\n3\n" { // the last is of ls
+		t.Errorf("descriptors of a job: %q", got)
+	}
+	if err := l.Stop(t.Context(), "job", "done"); err != nil {
+		t.Fatal(err)
+	}
+	wait()
+}
+
 // C21: what is half written does not exist.
 func TestHalfWrittenFilesDoNotCount(t *testing.T) {
 	t.Parallel()

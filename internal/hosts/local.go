@@ -62,8 +62,9 @@ type Local struct {
 	slots  []*slot
 	queue  []*entry
 	known  map[string]*entry // jobs of ours until they end
-	ports  map[int]bool
-	spare  []string // directories ready to be used again
+	ports  map[int]bool      // given out lately
+	given  []int             // the same, oldest first
+	spare  []string          // directories ready to be used again
 
 	work    sync.WaitGroup // readers of news, and the deleter
 	trash   chan struct{}  // there is something to delete
@@ -223,9 +224,6 @@ func (l *Local) Capacity(ctx context.Context) (Capacity, error) {
 	return Capacity{Slots: l.cfg.Slots, Ahead: l.cfg.Slots}, ctx.Err()
 }
 
-// portsKept is how many ports are remembered as given away.
-const portsKept = 10000
-
 // Place says where a job lies, or would lie. Each call finds another port.
 func (l *Local) Place(_ context.Context, id string) (Place, error) {
 	if err := validID(id); err != nil {
@@ -238,11 +236,10 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 			return Place{}, fmt.Errorf("find a free port: %w", err)
 		}
 		l.mu.Lock()
-		if len(l.ports) >= portsKept {
-			clear(l.ports) // there are fewer than 30,000 altogether
-		}
 		taken := l.ports[port]
-		l.ports[port] = true
+		if !taken {
+			l.remember(port)
+		}
 		l.mu.Unlock()
 		if !taken {
 			p.Port = port
@@ -250,6 +247,19 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 		}
 	}
 	return Place{}, fmt.Errorf("find a free port: all were given away")
+}
+
+// recentPorts is how many ports are kept apart: more than any machine has slots, so that a job's port is its own until it
+// has opened it, and few enough that the kernel always has another.
+const recentPorts = 4096
+
+func (l *Local) remember(port int) {
+	l.ports[port] = true
+	l.given = append(l.given, port)
+	if len(l.given) > recentPorts {
+		delete(l.ports, l.given[0])
+		l.given = l.given[1:]
+	}
 }
 
 // freePort asks the kernel. Bound, never listening: nobody can connect meanwhile.

@@ -167,6 +167,7 @@ type (
 		Index   int               `json:"index"`  // place in the experiment's order, from 0
 		Params  json.RawMessage   `json:"params"` // an object in display order
 		Seed    int64             `json:"seed"`
+		Point   string            `json:"point"` // names point and seed within the experiment, whatever the code
 		Code    string            `json:"code"`
 		Command []string          `json:"command"`
 		Parts   map[string]string `json:"parts"` // hashes of what the id is made of
@@ -226,6 +227,7 @@ type (
 		DurationS   float64           `json:"duration_s"`
 		Objective   *Number           `json:"objective"`
 		Metrics     map[string]Number `json:"metrics"`
+		Picks       map[string]string `json:"picks"` // by metric: which of its values was taken
 		PeakGPUMB   *float64          `json:"peak_gpu_mb"`
 		GPUUtilMean *float64          `json:"gpu_util_mean"`
 		Log         string            `json:"log"`       // relative to the state directory

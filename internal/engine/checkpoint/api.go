@@ -1,12 +1,9 @@
 package checkpoint
 
-import (
-	"context"
-	"errors"
-)
+import "errors"
 
-// A Selection says which files of a tree are shipped. The globs are relative to the code's directory; ** crosses
-// directories.
+// A Selection says which files of a tree are shipped. The globs are those of Match, relative to the code's directory;
+// the plain name of a directory takes all that lies below it. What Exclude names is not shipped, whatever else says so.
 type Selection struct {
 	// Dir is the absolute directory of the code (code.path).
 	Dir string
@@ -42,19 +39,3 @@ type Manifest struct {
 
 // ErrTooLarge is the error of a tree above Selection.MaxSize.
 var ErrTooLarge = errors.New("code is larger than code.max_size")
-
-// Scan lists and hashes what Selection selects.
-func Scan(ctx context.Context, s Selection) (*Manifest, error) { return nil, errors.ErrUnsupported }
-
-// A Store keeps the bytes of shipped files under <dir>/blobs/<sha256>, so that a run is not touched by later edits.
-type Store struct{ Dir string }
-
-// Put copies what m lists from m.Dir into the store. A file whose bytes are no longer those of the manifest is an
-// error that names it.
-func (s Store) Put(ctx context.Context, m *Manifest) error { return errors.ErrUnsupported }
-
-// Blobs is the directory of the bytes, for hosts.Tree.
-func (s Store) Blobs() string { return s.Dir + "/blobs" }
-
-// FindRoot returns the root of the git repository that holds dir, or "" if there is none. It reads only.
-func FindRoot(dir string) string { return "" }

@@ -1,8 +1,12 @@
 package specfile
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -19,14 +23,140 @@ type Options struct {
 	Inventory string
 	// UserConfig is the user's configuration directory (its xrun/*.cue is the inventory of last resort); "" for none.
 	UserConfig string
+	// MaxMemory is how many bytes the evaluation may use; 0 is 4 GiB. The context bounds its time.
+	MaxMemory uint64
 }
 
 // Problems is the error of a spec that is wrong: every problem of every file, in the order of file, line and column.
 type Problems []plan.Problem
 
 // Error is the first problem, and how many more there are.
-func (p Problems) Error() string { return "" }
+func (p Problems) Error() string {
+	if len(p) == 0 {
+		return "no problems"
+	}
+	s := heading(p[0])
+	if n := len(p) - 1; n == 1 {
+		s += " (and 1 more problem)"
+	} else if n > 1 {
+		s += fmt.Sprintf(" (and %d more problems)", n)
+	}
+	return s
+}
 
 // Load reads, checks and resolves. If the files are wrong the error is Problems; another error means that xrun could
 // not do its work. The Spec has its defaults filled in.
-func Load(ctx context.Context, o Options) (*plan.Spec, error) { return nil, errors.ErrUnsupported }
+func Load(ctx context.Context, o Options) (*plan.Spec, error) {
+	return bounded(ctx, o.MaxMemory, func() (*plan.Spec, error) {
+		l := &loader{Options: o, modules: map[string]*cueModule{}, lines: map[string][]string{}, wrong: map[string]bool{}}
+		return l.load()
+	})
+}
+
+// A loader is one call of Load.
+type loader struct {
+	Options
+	root     string
+	modules  map[string]*cueModule // by directory
+	units    []*unit
+	problems []plan.Problem  // their Files are absolute until the end
+	wrong    map[string]bool // the entries ("hosts", "a") that have problems; "" is a whole package
+	lines    map[string][]string
+	spec     plan.Spec
+}
+
+func (l *loader) load() (*plan.Spec, error) {
+	targets, err := l.targets()
+	if err != nil {
+		return nil, err
+	}
+	l.spec.Root = l.root
+	if len(targets) > 0 {
+		l.units = l.read(targets)
+		l.evaluate()
+		l.merge()
+		if err := l.listFiles(); err != nil {
+			return nil, err
+		}
+		l.spec.Fill()
+		l.check()
+	}
+	if problems := l.finish(l.problems); len(problems) > 0 {
+		return nil, Problems(problems)
+	}
+	l.spec.Warnings = l.finish(l.spec.Warnings)
+	return &l.spec, nil
+}
+
+// targets are the packages that the options name, and sets the root.
+func (l *loader) targets() ([]target, error) {
+	f := &finder{base: l.Dir}
+	paths := l.Paths
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	for _, p := range paths {
+		if err := f.find(p); err != nil {
+			return nil, err
+		}
+	}
+	l.root = rootOf(l.Dir)
+	if f.first != "" {
+		l.root = rootOf(f.first)
+	}
+	if err := f.inventory(l.Inventory, l.UserConfig); err != nil {
+		return nil, err
+	}
+	for _, p := range f.problems {
+		if p.File != "" && !filepath.IsAbs(p.File) {
+			p.File = filepath.Join(l.Dir, p.File)
+		}
+		l.problems = append(l.problems, p)
+	}
+	return f.targets, nil
+}
+
+// finish makes problems fit to be shown: Files relative to the root, with excerpts, sorted, each once.
+func (l *loader) finish(ps []plan.Problem) []plan.Problem {
+	out := make([]plan.Problem, 0, len(ps))
+	for _, p := range ps {
+		if p.Line > 0 && p.Excerpt == "" {
+			p.Excerpt = l.line(p.File, p.Line)
+		}
+		p.File = l.rel(p.File)
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b plan.Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return slices.CompactFunc(out, func(a, b plan.Problem) bool {
+		return a.File == b.File && a.Line == b.Line && a.Col == b.Col && a.Path == b.Path && a.Message == b.Message
+	})
+}
+
+// rel is file relative to the root; a file elsewhere (an inventory) stays absolute.
+func (l *loader) rel(file string) string {
+	if file == "" || !within(l.root, file) && !within(l.Dir, file) {
+		return file
+	}
+	rel, err := filepath.Rel(l.root, file)
+	if err != nil {
+		return file
+	}
+	return filepath.ToSlash(rel)
+}
+
+// line is one line of a file.
+func (l *loader) line(file string, n int) string {
+	lines, ok := l.lines[file]
+	if !ok {
+		if text, err := os.ReadFile(file); err == nil {
+			lines = splitLines(string(text))
+		}
+		l.lines[file] = lines
+	}
+	if n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/engine/metric"
+	"github.com/xrun-dev/xrun/internal/hosts"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+func durationOf(d *plan.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return time.Duration(*d)
+}
+
+// A follower watches one attempt: it reads the metrics out of the log as it grows, records them, and keeps the end of
+// the log.
+type follower struct {
+	a       attempt
+	record  Recorder
+	now     func() time.Time
+	printed func() // called once, when the objective was first printed; may be nil
+
+	extract *metric.Extractor
+	tail    tailKeeper
+	phase   hosts.Phase
+	back    bool // taken back before it ran
+	pending map[string][]ledger.MetricValue
+	flushed time.Time
+	every   time.Duration
+	err     error // the first failure to record
+}
+
+// Series are written at once at first and then less and less often, so that a fast printer does not fill the ledger.
+const (
+	firstFlush  = time.Second
+	lastFlush   = 30 * time.Second
+	maxPerFlush = 200 // values of one metric; evenly thinned above, the last one kept
+)
+
+func newFollower(a attempt, record Recorder, now func() time.Time, printed func()) *follower {
+	f := &follower{a: a, record: record, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
+	f.extract = metric.New(wants(a.exp), f.reading)
+	return f
+}
+
+// Status implements hosts.Observer.
+func (f *follower) Status(s hosts.Status) {
+	first := f.phase != hosts.Running && s.Phase == hosts.Running
+	f.phase = s.Phase
+	if !first {
+		return
+	}
+	e := ledger.AttemptStarted{Attempt: f.a.Attempt, PID: s.PID, GPUs: []ledger.GPU{}}
+	if !s.Started.IsZero() {
+		at := s.Started.UTC()
+		e.At = &at
+	}
+	f.append(e)
+}
+
+// Log implements hosts.Observer.
+func (f *follower) Log(p []byte) {
+	f.tail.write(p)
+	f.extract.Write(p)
+}
+
+func (f *follower) reading(r metric.Reading) {
+	if r.Metric == f.a.exp.Objective.Metric && f.printed != nil {
+		f.printed()
+		f.printed = nil
+	}
+	f.keep(r)
+	if now := f.now(); now.Sub(f.flushed) >= f.every {
+		f.append(f.series()...)
+		if !f.flushed.IsZero() {
+			f.every = min(2*f.every, lastFlush)
+		}
+		f.flushed = now
+	}
+}
+
+// keep makes a reading wait for the next flush.
+func (f *follower) keep(r metric.Reading) {
+	v := ledger.MetricValue{Value: ledger.Number(r.Value), Line: r.Line}
+	if !finite(r.Value) {
+		v.Text = r.Text
+	}
+	if r.Step != nil {
+		step := ledger.Number(*r.Step)
+		v.Step = &step
+	}
+	f.pending[r.Metric] = append(f.pending[r.Metric], v)
+}
+
+// series takes what is pending.
+func (f *follower) series() []ledger.Body {
+	var out []ledger.Body
+	for _, name := range slices.Sorted(maps.Keys(f.pending)) {
+		out = append(out, ledger.MetricValues{Attempt: f.a.Attempt, Metric: name, Values: thin(f.pending[name], maxPerFlush)})
+	}
+	clear(f.pending)
+	return out
+}
+
+func thin(vs []ledger.MetricValue, n int) []ledger.MetricValue {
+	if len(vs) <= n {
+		return vs
+	}
+	out := make([]ledger.MetricValue, n)
+	for i := range out {
+		out[i] = vs[(i+1)*len(vs)/n-1]
+	}
+	return out
+}
+
+func (f *follower) append(bodies ...ledger.Body) {
+	if f.err != nil || len(bodies) == 0 {
+		return
+	}
+	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
+}
+
+func events(run string, at time.Time, bodies ...ledger.Body) []ledger.Event {
+	es := make([]ledger.Event, len(bodies))
+	for i, b := range bodies {
+		es[i] = ledger.New(run, at, b)
+	}
+	return es
+}
+
+// errLeft is the error of an attempt that was left running on its host because xrun is leaving.
+var errLeft = errors.New("left running")
+
+// retryUnreachable is how long after a host did not answer it is asked again.
+const retryUnreachable = 5 * time.Second
+
+// follow watches a until it ended and brings its files home. If ctx ends first, the error is errLeft and the job goes
+// on; one that was only queued is taken back, and its outcome is cancelled.
+func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.AttemptFinished, error) {
+	exit, err := f.watch(ctx, h)
+	if err != nil {
+		return ledger.AttemptFinished{}, err
+	}
+	// What has ended is brought home and recorded even if xrun is leaving: it takes a moment, and saves a run.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
+	defer cancel()
+	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
+	artifacts, left, ferr := h.Fetch(ctx, f.a.job, f.a.dir(state), int64(f.a.exp.Artifacts.MaxSize))
+	out := f.judge(exit)
+	out.Artifacts = append([]string{}, artifacts...)
+	out.Log = f.a.home + "/log"
+	for _, name := range left {
+		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size", name))
+	}
+	if ferr != nil {
+		if out.State == ledger.Succeeded {
+			out.State, out.Cause = ledger.Failed, string(CauseSync)
+		}
+		out.Message = fmt.Sprintf("its files did not come home: %v", ferr)
+		return out, f.err
+	}
+	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
+		return out, errors.Join(f.err, err)
+	}
+	h.Discard(f.a.job)
+	return out, f.err
+}
+
+func (f *follower) watch(ctx context.Context, h Host) (hosts.Exit, error) {
+	unknown := false
+	for {
+		exit, err := h.Watch(ctx, f.a.job, f)
+		switch {
+		case err == nil:
+			return exit, nil
+		case ctx.Err() != nil:
+			return f.takeBack(ctx, h)
+		case !errors.Is(err, hosts.ErrUnreachable):
+			return exit, fmt.Errorf("watch %s on %s: %w", f.a.job, f.a.host, err)
+		}
+		if !unknown {
+			unknown = true
+			f.append(ledger.AttemptState{Attempt: f.a.Attempt, State: ledger.Unknown, Reason: err.Error()})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryUnreachable):
+		}
+	}
+}
+
+// takeBack is for when xrun leaves: a job that waits is taken back, one that runs goes on.
+func (f *follower) takeBack(ctx context.Context, h Host) (hosts.Exit, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	taken, err := h.Withdraw(ctx, f.a.job, "xrun was interrupted")
+	if err != nil || !taken {
+		return hosts.Exit{}, errLeft
+	}
+	f.back = true
+	exit, err := h.Watch(ctx, f.a.job, f)
+	if err != nil {
+		return exit, errLeft
+	}
+	return exit, nil
+}
+
+func writeResult(path string, out ledger.AttemptFinished) error {
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o600)
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+)
+
+// A gate lets one trial of a sweep, the canary, go ahead of the rest until it has printed an objective, lived for a
+// while, or shown in another way that its code works: a mistake that stops every trial then costs one or two of them.
+type gate struct {
+	shut  bool
+	live  time.Duration // a canary that lives so long opens the gate
+	bird  *task
+	since time.Time
+	tried map[string]bool // points that a canary was
+	sigs  map[string]bool // of canaries that failed
+	blown string
+}
+
+// newGate returns the gate of an experiment: shut if it has a canary and nothing to say that it worked before.
+func newGate(live time.Duration, shut bool) gate {
+	return gate{shut: shut, live: live, tried: map[string]bool{}, sigs: map[string]bool{}}
+}
+
+func (g *gate) open() { g.shut, g.bird = false, nil }
+
+// admitsAny reports whether some trial may start now.
+func (g *gate) admitsAny(now time.Time) bool {
+	if g.shut && g.bird != nil && now.Sub(g.since) >= g.live {
+		g.open()
+	}
+	return !g.shut || g.bird == nil
+}
+
+// admits reports whether t may, if any may: a second canary is of another point than the first.
+func (g *gate) admits(t *task) bool { return !g.shut || !g.tried[t.trial.Params.String()] }
+
+func (g *gate) started(t *task, now time.Time) {
+	if g.shut && g.bird == nil {
+		g.bird, g.since = t, now
+		g.tried[t.trial.Params.String()] = true
+	}
+}
+
+// leave takes a canary back that will start again.
+func (g *gate) leave(t *task) {
+	if g.bird == t {
+		g.bird = nil
+		delete(g.tried, t.trial.Params.String())
+	}
+}
+
+// finished looks at the end of a canary. What shows that the code ran (it diverged, took its time, filled its GPU) opens
+// the gate too; after another failure a second canary starts at another point, and two failures of one kind are enough.
+func (g *gate) finished(t *task, out ledger.AttemptFinished) {
+	if !g.shut || g.bird != t {
+		return
+	}
+	switch Cause(out.Cause) {
+	case "", CauseDiverged, CauseTimeout, CauseOOMGPU:
+		g.open()
+		return
+	}
+	g.bird = nil
+	if g.sigs[out.Signature] {
+		g.blown = fmt.Sprintf("two trials that went ahead failed in the same way: %s", out.Signature)
+		return
+	}
+	g.sigs[out.Signature] = true
+	if len(g.sigs) > 1 {
+		g.open() // they fail in different ways: that is a matter of the points
+	}
+}
+
+// nextGate is how long until a canary has lived long enough.
+func (r *run) nextGate() (time.Duration, bool) {
+	var least time.Duration
+	found := false
+	for _, e := range r.experiments {
+		if g := &e.gate; g.shut && g.bird != nil && len(e.pending) > 0 {
+			if d := max(0, g.live-r.Now().Sub(g.since)); !found || d < least {
+				least, found = d, true
+			}
+		}
+	}
+	return least, found
+}

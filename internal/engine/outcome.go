@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/engine/metric"
+	"github.com/xrun-dev/xrun/internal/hosts"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// judge turns the end of an attempt and what it printed into its outcome.
+func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
+	out := ledger.AttemptFinished{
+		Attempt: f.a.Attempt, Host: f.a.host, DurationS: exit.Duration.Seconds(),
+		Metrics: map[string]ledger.Number{}, Picks: map[string]string{}, Artifacts: []string{}, Notes: []string{},
+	}
+	if exit.Code >= 0 && exit.End == hosts.Exited {
+		code := exit.Code
+		out.ExitCode = &code
+	}
+	if !exit.Started.IsZero() {
+		at := exit.Started.UTC()
+		out.Started = &at
+	}
+	results := f.extract.Results()
+	out.PeakGPUMB = f.extract.Extras()
+	out.Notes = append(out.Notes, f.extract.Notes()...)
+	f.note(&out, results)
+	cause, message := f.cause(exit, results[0])
+	switch {
+	case cause == "":
+		out.State = ledger.Succeeded
+		v := ledger.Number(results[0].Value)
+		out.Objective = &v
+	case policy(cause).Blame == BlameUs:
+		out.State = ledger.Cancelled
+	default:
+		out.State = ledger.Failed
+		out.Excerpt = f.tail.excerpt(20)
+	}
+	if cause != "" {
+		out.Cause, out.Message, out.Partial = string(cause), message, len(out.Metrics) > 0
+	}
+	if out.State == ledger.Failed {
+		out.Signature = signature(cause, out.ExitCode, f.tail.lines())
+	}
+	return out
+}
+
+// note puts what the log says into the outcome.
+func (f *follower) note(out *ledger.AttemptFinished, results []metric.Result) {
+	for _, w := range wants(f.a.exp) {
+		out.Picks[w.Name] = w.Pick
+	}
+	for _, r := range results {
+		if r.Found && !r.Diverged {
+			out.Metrics[r.Name] = ledger.Number(r.Value)
+		}
+		for _, what := range []string{r.Problem, r.Conflict} {
+			if what != "" {
+				out.Notes = append(out.Notes, fmt.Sprintf("metric %s: %s", r.Name, what))
+			}
+		}
+	}
+}
+
+// cause says why an attempt did not succeed, and puts it in a sentence; "" if it did.
+func (f *follower) cause(exit hosts.Exit, objective metric.Result) (Cause, string) {
+	l := f.a.exp.Limits
+	switch exit.End {
+	case hosts.TimedOut:
+		note := ""
+		if !f.a.exp.Set["limits.trial"] {
+			note = ", the default; set it in the experiment"
+		}
+		return CauseTimeout, fmt.Sprintf("did not end within limits.trial (%s%s)", l.Trial, note)
+	case hosts.Silent:
+		return CauseSilence, fmt.Sprintf("printed nothing for limits.silence (%s)", plan.Duration(durationOf(l.Silence)))
+	case hosts.Stopped:
+		return CauseCancelled, "stopped: " + exit.Reason
+	case hosts.Vanished:
+		return CauseVanished, "gone without an exit status: " + exit.Reason
+	case hosts.NeverStarted:
+		return CauseNeverStarted, "was handed to the host but never started"
+	}
+	if exit.Code != 0 {
+		return f.exitCause(exit.Code)
+	}
+	switch {
+	case objective.Found && objective.Diverged:
+		return CauseDiverged, fmt.Sprintf("%s is not finite (line %d)", objective.Name, objective.Line)
+	case objective.Failed:
+		return CauseMetricError, fmt.Sprintf("metric %s: %s", objective.Name, objective.Problem)
+	case !objective.Found:
+		message := fmt.Sprintf("ended well, but never printed %s", objective.Name)
+		if len(objective.NearMisses) > 0 {
+			message += "; it printed " + strings.Join(objective.NearMisses, "; ")
+		}
+		return CauseNoMetric, message
+	}
+	return "", ""
+}
+
+var (
+	missingRE = regexp.MustCompile(`ModuleNotFoundError: No module named '?([^'\s]+)|ImportError: (.+)|error while loading shared libraries: (\S+)`)
+	oomGPU    = regexp.MustCompile(`CUDA out of memory|OutOfMemoryError: CUDA|HIP out of memory|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED: Out of memory`)
+	diskFull  = regexp.MustCompile(`No space left on device|\[Errno 28\]`)
+)
+
+// exitCause is the cause of an exit status other than 0, as far as the end of the log tells it.
+func (f *follower) exitCause(code int) (Cause, string) {
+	end := f.tail.excerpt(40)
+	last := f.tail.excerpt(1)
+	switch {
+	case code == 126 || code == 127:
+		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s", f.a.host, last)
+	case code == 137:
+		return CauseKilled, "killed by signal 9 (memory is the usual cause)"
+	case oomGPU.MatchString(end):
+		return CauseOOMGPU, "out of GPU memory: " + last
+	case diskFull.MatchString(end):
+		return CauseDiskFull, "no space left on " + f.a.host
+	}
+	if m := missingRE.FindStringSubmatch(end); m != nil {
+		return CauseMissingDependency, fmt.Sprintf("something is missing on %s: %s", f.a.host, m[0])
+	}
+	message := fmt.Sprintf("exit status %d", code)
+	if code > 128 && code < 128+65 {
+		message = fmt.Sprintf("killed by signal %d", code-128)
+	}
+	if last != "" {
+		message += ": " + last
+	}
+	return CauseExit, message
+}

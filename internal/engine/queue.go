@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// A task is a trial that has no final state yet.
+type task struct {
+	exp      *experimentState
+	trial    *plan.Trial
+	attempts int // made so far, in this run
+	tried    []string
+	adopt    *ledger.OpenAttempt
+	state    ledger.State // final, once it is
+
+	// Attempts reach a host in the order in which they were given out, however long each takes to prepare: before is
+	// closed when it is this one's turn, and this one closes after.
+	before, after chan struct{}
+	arrived       func() // closes after, once
+}
+
+// key names the trial.
+func (t *task) key() ledger.Key { return ledger.Key{Experiment: t.exp.spec.Name, Trial: t.trial.ID} }
+
+// An experimentState is an experiment as the scheduler sees it.
+type experimentState struct {
+	spec     *plan.Experiment
+	planned  *plan.PlannedExperiment
+	command  *plan.Command
+	eligible []string          // hosts
+	refused  map[string]string // hosts that turned out to be unusable for it, and why
+	pending  []*task
+	inFlight int
+	counts   map[ledger.State]int
+	noHost   bool
+	ended    bool
+	gate     gate
+	fuse     fuse
+}
+
+func (e *experimentState) total() int {
+	n := len(e.pending) + e.inFlight
+	for _, c := range e.counts {
+		n += c
+	}
+	return n
+}
+
+// finish books the final state of a task.
+func (e *experimentState) finish(t *task, res result) {
+	e.counts[t.state]++
+	e.gate.finished(t, res.out)
+	e.fuse.finished(res)
+	if p := policy(Cause(res.out.Cause)); p.Host && t.state == ledger.Failed {
+		if e.refused == nil {
+			e.refused = map[string]string{}
+		}
+		e.refused[res.host.name] = res.out.Message
+	}
+}
+
+// may reports whether a task may go to the host.
+func (e *experimentState) may(t *task, host string) bool {
+	if t.adopt != nil {
+		return t.adopt.Host == host
+	}
+	_, refused := e.refused[host]
+	return !refused && slices.Contains(e.eligible, host) && !slices.Contains(t.tried, host)
+}
+
+// next takes the next task for h out of the queue: by priority of the experiment, then in plan order. What already runs
+// there comes first.
+func (r *run) next(h *hostState) *task {
+	for _, e := range r.experiments {
+		for i, t := range e.pending {
+			if t.adopt != nil && e.may(t, h.name) {
+				return e.take(i)
+			}
+			if t.adopt == nil {
+				break // adopted ones stand at the head
+			}
+		}
+	}
+	for _, e := range r.experiments {
+		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.gate.admitsAny(r.Now()) {
+			continue
+		}
+		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) })
+		if i < 0 && e.gate.shut {
+			// Every point was a canary already: any trial will do.
+			i = slices.IndexFunc(e.pending, func(t *task) bool { return e.may(t, h.name) })
+		}
+		if i < 0 {
+			continue
+		}
+		t := e.take(i)
+		e.gate.started(t, r.Now())
+		return t
+	}
+	return nil
+}
+
+// take removes a task from the queue. It is nearly always the first, which must not cost the length of the queue.
+func (e *experimentState) take(i int) *task {
+	t := e.pending[i]
+	if i == 0 {
+		e.pending = e.pending[1:]
+	} else {
+		e.pending = slices.Delete(e.pending, i, i+1)
+	}
+	return t
+}
+
+// abandon gives up the tasks that can never start: those whose experiment has blown its fuse, and those that no host
+// may have.
+func (r *run) abandon() error {
+	if !r.changed {
+		return nil
+	}
+	r.changed = false
+	for _, e := range r.experiments {
+		var bodies []ledger.Body
+		drop := func(t *task, cause Cause, message string) {
+			t.state = ledger.NotRun
+			e.counts[ledger.NotRun]++
+			bodies = append(bodies, ledger.TrialFinished{Key: t.key(), State: ledger.NotRun, Cause: string(cause), Message: message})
+		}
+		if why := e.blown(); why != "" {
+			for _, t := range e.pending {
+				drop(t, CauseFuse, why)
+			}
+			e.pending = nil
+		}
+		e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
+			if slices.ContainsFunc(r.hosts, func(h *hostState) bool { return e.may(t, h.name) }) {
+				return false
+			}
+			cause, why := e.whyNowhere(t)
+			drop(t, cause, why)
+			return true
+		})
+		if len(bodies) == 0 {
+			continue
+		}
+		if err := r.append(bodies...); err != nil {
+			return err
+		}
+		if err := r.settleExperiment(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whyNowhere says why no host may have the task.
+func (e *experimentState) whyNowhere(t *task) (Cause, string) {
+	for _, h := range e.eligible {
+		if why, ok := e.refused[h]; ok {
+			return CauseNotFound, why
+		}
+	}
+	e.noHost = e.noHost || len(t.tried) == 0
+	var whys []string
+	for _, c := range e.planned.Hosts {
+		if c.WhyNot != nil {
+			whys = append(whys, c.Name+": "+*c.WhyNot)
+		}
+	}
+	if len(whys) == 0 {
+		return CauseHostDown, "no host could be used"
+	}
+	return CauseHostDown, "no host could be used (" + strings.Join(whys, "; ") + ")"
+}
+
+// StopComplete is the stop reason of an experiment whose every trial has had its turn.
+const StopComplete = "complete"
+
+// settleExperiment records the end of an experiment, once.
+func (r *run) settleExperiment(e *experimentState) error {
+	if e.ended || len(e.pending) > 0 || e.inFlight > 0 {
+		return nil
+	}
+	e.ended = true
+	if r.Seen != nil && r.Seen.Finished[e.spec.Name] {
+		return nil
+	}
+	reason := StopComplete
+	if why := e.blown(); why != "" {
+		reason = why
+	}
+	return r.append(ledger.ExperimentFinished{Name: e.spec.Name, StopReason: reason})
+}
+
+// blown says why the experiment is given up; "" if it is not.
+func (e *experimentState) blown() string {
+	if e.gate.blown != "" {
+		return e.gate.blown
+	}
+	return e.fuse.blown
+}
+
+// A fuse stops an experiment that fails everywhere in the same way: three trials with one signature on two hosts, or
+// five where there is one host, and no success since.
+type fuse struct {
+	hosts  int // that the experiment may use
+	counts map[string]int
+	where  map[string]map[string]bool
+	blown  string
+}
+
+func (f *fuse) finished(res result) {
+	if res.task.state == ledger.Succeeded {
+		f.counts, f.where = nil, nil
+		return
+	}
+	sig := res.out.Signature
+	if sig == "" {
+		return
+	}
+	if f.counts == nil {
+		f.counts, f.where = map[string]int{}, map[string]map[string]bool{}
+	}
+	if f.where[sig] == nil {
+		f.where[sig] = map[string]bool{}
+	}
+	f.counts[sig]++
+	f.where[sig][res.host.name] = true
+	if n := f.counts[sig]; len(f.where[sig]) >= 2 && n >= 3 || f.hosts <= 1 && n >= 5 {
+		f.blown = fmt.Sprintf("%d trials failed in the same way and none succeeded since: %s", n, sig)
+	}
+}

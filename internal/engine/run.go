@@ -1,0 +1,384 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/xrun-dev/xrun/internal/hosts"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// A Config is what a run needs. The run itself (RunStarted, RunResumed) is already recorded.
+type Config struct {
+	Run  string // id
+	Plan *plan.Plan
+	Spec *plan.Spec
+	// Trees are the shipped bytes by code id, as hosts take them.
+	Trees map[string]hosts.Tree
+	// Codes are the files by code id, to be recorded.
+	Codes map[string][]plan.CodeFile
+	// Hosts serve, by name.
+	Hosts map[string]Host
+	// Reusable returns the result that a trial id can be reused with; nil if there is none.
+	Reusable func(ctx context.Context, trial string) (*ledger.ReusedFrom, error)
+	// Seen is what this run already recorded, when it is resumed; nil for a new run.
+	Seen *Seen
+	// Adopt are attempts that run on hosts already, by trial id: they are followed, not started again.
+	Adopt map[string]ledger.OpenAttempt
+	// State is the absolute state directory.
+	State       string
+	MaxParallel int // attempts at once on all hosts; 0 is no limit
+	Record      Recorder
+	Now         func() time.Time
+	Log         hclog.Logger
+}
+
+// Seen is what a resumed run already recorded.
+type Seen struct {
+	Experiments map[string]bool
+	Planned     map[ledger.Key]bool
+	Final       map[ledger.Key]ledger.State
+	Attempts    map[ledger.Key]int // the highest attempt number
+	Finished    map[string]bool    // experiments with their end recorded
+}
+
+// An Outcome is how a run, or this process's part of it, ended.
+type Outcome struct {
+	Interrupted bool
+	// Left are the attempts that were left running, by host.
+	Left map[string][]ledger.Attempt
+	// Counts are the trials by final state.
+	Counts map[ledger.State]int
+	// Results is the number of experiments with at least one result.
+	Results int
+	// NoHost: no trial could be started because no host could be used.
+	NoHost bool
+}
+
+// Total is the number of trials.
+func (o Outcome) Total() int {
+	n := 0
+	for _, c := range o.Counts {
+		n += c
+	}
+	return n
+}
+
+// Exit codes of a run that came to its end, as documented.
+const (
+	ExitDone        = 0
+	ExitSomeFailed  = 3
+	ExitNothing     = 4
+	ExitNoHost      = 6
+	ExitInterrupted = 130
+)
+
+// Finish is the event that ends the run, with its exit code.
+func (o Outcome) Finish() ledger.RunFinished {
+	ok := o.Counts[ledger.Succeeded] + o.Counts[ledger.Reused] + o.Counts[ledger.StoppedEarly]
+	switch {
+	case o.NoHost:
+		return ledger.RunFinished{Outcome: "no_host", ExitCode: ExitNoHost, Reason: "no host could be used"}
+	case o.Total() > 0 && o.Results == 0:
+		return ledger.RunFinished{Outcome: "nothing_usable", ExitCode: ExitNothing, Reason: "no experiment has a result"}
+	case ok < o.Total():
+		return ledger.RunFinished{Outcome: "some_failed", ExitCode: ExitSomeFailed, Reason: fmt.Sprintf("%d of %d trials have no result", o.Total()-ok, o.Total())}
+	}
+	return ledger.RunFinished{Outcome: "done", ExitCode: ExitDone}
+}
+
+// Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
+// run included. An error means that xrun could not do its own work; what runs on hosts goes on.
+func Run(ctx context.Context, cfg Config) (Outcome, error) {
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if err := r.declare(ctx); err != nil {
+		return r.outcome(), err
+	}
+	if err := r.open(ctx); err != nil {
+		return r.outcome(), err
+	}
+	var lanes sync.WaitGroup
+	for _, h := range r.hosts {
+		for range h.cap.Slots + h.cap.Ahead {
+			lanes.Go(func() { r.serve(ctx, &lane{host: h, next: make(chan *task)}) })
+		}
+	}
+	err := r.schedule(ctx, stop)
+	lanes.Wait()
+	out := r.outcome()
+	if err != nil {
+		return out, err
+	}
+	last := ledger.Body(out.Finish())
+	if out.Interrupted {
+		last = ledger.RunInterrupted{Reason: fmt.Sprint(context.Cause(ctx)), ExitCode: ExitInterrupted, Running: r.leftCount()}
+	}
+	return out, r.append(last)
+}
+
+// run is the state of a run. Everything below results belongs to the goroutine in schedule.
+type run struct {
+	Config
+	asks    chan *lane
+	results chan result
+
+	hosts       []*hostState
+	experiments []*experimentState
+	inFlight    int
+	stopping    bool
+	changed     bool // something happened that may have left tasks without a host
+	left        map[string][]ledger.Attempt
+}
+
+// A hostState is a host as the scheduler sees it.
+type hostState struct {
+	name    string
+	host    Host
+	cap     hosts.Capacity
+	waiting []*lane
+	busy    int           // attempts handed to it
+	adopted int           // of those, the ones it ran before we came
+	turn    chan struct{} // closed when the newest attempt has reached it
+}
+
+// A lane is a goroutine that takes one attempt after another to one host. A host has one for each slot, and one for
+// each job that may be queued there, so that the next attempt is prepared while the slot is busy.
+type lane struct {
+	host *hostState
+	next chan *task
+}
+
+// A result is what a lane says when an attempt is over, or (opened) that it has shown that its code works.
+type result struct {
+	task   *task
+	host   *hostState
+	opened bool
+	out    ledger.AttemptFinished
+	left   bool // still running
+	err    error
+}
+
+func (r *run) append(bodies ...ledger.Body) error {
+	return r.Record.Append(context.Background(), events(r.Run, r.Now(), bodies...)...)
+}
+
+// open asks the hosts for their capacity.
+func (r *run) open(ctx context.Context) error {
+	r.left = map[string][]ledger.Attempt{}
+	for i := range r.Spec.Hosts {
+		h := &r.Spec.Hosts[i]
+		host, ok := r.Hosts[h.Name]
+		if !ok {
+			continue
+		}
+		c, err := host.Capacity(ctx)
+		state := ledger.HostState{Host: h.Name, Kind: h.Kind, Slots: c.Slots, GPUs: []ledger.GPU{}, State: "serving"}
+		if err != nil {
+			state.State, state.Reason = "refused", err.Error()
+			r.Log.Warn("host refused", "host", h.Name, "error", err)
+		} else {
+			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c})
+		}
+		if err := r.append(state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schedule is the one owner of queue and slots. It returns when every trial is final, or when ctx has ended and the
+// lanes have come back.
+func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err error) {
+	fail := func(e error) {
+		if e != nil && err == nil {
+			err = e
+			stop(e)
+		}
+	}
+	done := ctx.Done()
+	open := 0
+	for _, h := range r.hosts {
+		open += h.cap.Slots + h.cap.Ahead
+	}
+	dismiss := func(h *hostState) {
+		for _, l := range h.waiting {
+			close(l.next)
+			open--
+		}
+		h.waiting = nil
+	}
+	for {
+		if err == nil && !r.stopping {
+			fail(r.abandon())
+		}
+		over := err != nil || r.stopping || r.exhausted()
+		for _, h := range r.hosts {
+			if over {
+				dismiss(h)
+				continue
+			}
+			r.give(h)
+		}
+		if over && open == 0 {
+			return err
+		}
+		var gate <-chan time.Time
+		var timer *time.Timer
+		if wait, ok := r.nextGate(); ok && !over {
+			timer = time.NewTimer(wait)
+			gate = timer.C
+		}
+		select {
+		case l := <-r.asks:
+			l.host.waiting = append(l.host.waiting, l)
+		case res := <-r.results:
+			fail(r.take(res))
+		case <-gate:
+		case <-done:
+			done = nil
+			r.stopping = true
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+// give hands tasks to the waiting lanes of h, as long as there are any it may have.
+func (r *run) give(h *hostState) {
+	for len(h.waiting) > 0 {
+		limit := h.cap.Slots + h.cap.Ahead
+		if h.adopted > 0 {
+			limit = h.cap.Slots
+		}
+		if h.busy >= limit || r.MaxParallel > 0 && r.inFlight >= r.MaxParallel {
+			return
+		}
+		t := r.next(h)
+		if t == nil {
+			return
+		}
+		l := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		h.busy++
+		r.inFlight++
+		t.exp.inFlight++
+		if t.adopt != nil {
+			h.adopted++
+		}
+		t.before, t.after = h.turn, make(chan struct{})
+		h.turn = t.after
+		l.next <- t
+	}
+}
+
+// take digests what a lane said.
+func (r *run) take(res result) error {
+	t, e := res.task, res.task.exp
+	if res.opened {
+		e.gate.open()
+		return nil
+	}
+	res.host.busy--
+	r.inFlight--
+	e.inFlight--
+	if t.adopt != nil {
+		res.host.adopted--
+		t.adopt = nil
+	}
+	switch {
+	case res.err != nil:
+		return res.err
+	case res.left:
+		r.left[res.host.name] = append(r.left[res.host.name], res.out.Attempt)
+		return nil
+	case t.state == "":
+		// Not final: taken back because xrun is leaving, or to be tried elsewhere.
+		e.pending = append([]*task{t}, e.pending...)
+		r.changed = true
+		e.gate.leave(t)
+		return nil
+	}
+	e.finish(t, res)
+	r.changed = true
+	return r.settleExperiment(e)
+}
+
+// serve is one lane.
+func (r *run) serve(ctx context.Context, l *lane) {
+	for {
+		r.asks <- l
+		t, ok := <-l.next
+		if !ok {
+			return
+		}
+		r.results <- r.guarded(ctx, l.host, t)
+	}
+}
+
+// guarded is execute, with a panic of ours made an error: what runs elsewhere is not torn down with us.
+func (r *run) guarded(ctx context.Context, h *hostState, t *task) (res result) {
+	after := sync.OnceFunc(func() { close(t.after) })
+	t.arrived = after
+	defer func() {
+		after()
+		if v := recover(); v != nil {
+			res = result{task: t, host: h, err: &BugError{Value: v, Stack: debug.Stack()}}
+		}
+	}()
+	return r.execute(ctx, h, t)
+}
+
+// A BugError is a panic of ours.
+type BugError struct {
+	Value any
+	Stack []byte
+}
+
+// Error says what the panic said.
+func (e *BugError) Error() string { return fmt.Sprintf("a bug in xrun: %v", e.Value) }
+
+// exhausted reports whether every trial is final.
+func (r *run) exhausted() bool {
+	for _, e := range r.experiments {
+		if len(e.pending) > 0 || e.inFlight > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *run) leftCount() int {
+	n := 0
+	for _, as := range r.left {
+		n += len(as)
+	}
+	return n
+}
+
+func (r *run) outcome() Outcome {
+	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && !r.exhausted()}
+	refused := true
+	for _, e := range r.experiments {
+		for s, n := range e.counts {
+			o.Counts[s] += n
+		}
+		if e.counts[ledger.Succeeded]+e.counts[ledger.Reused]+e.counts[ledger.StoppedEarly] > 0 {
+			o.Results++
+		}
+		refused = refused && (e.noHost || e.total() == 0)
+	}
+	o.NoHost = refused && o.Total() > 0
+	return o
+}
+
+var errNoTree = errors.New("its code is not in the store")

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/hosts"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// A Past is what earlier runs recorded.
+type Past interface {
+	OpenAttempts(context.Context) ([]ledger.OpenAttempt, error)
+	Events(ctx context.Context, run string) iter.Seq2[ledger.Event, error]
+}
+
+// A Settlement looks after the attempts that dead runs left open. The caller holds the lock, so every run without an end
+// is dead.
+type Settlement struct {
+	Past   Past
+	Record Recorder
+	// Host returns the host of that name as it can be reached now; nil if it cannot.
+	Host  func(name string) Host
+	State string
+	Now   func() time.Time
+
+	runs map[string]*recorded
+}
+
+// recorded is what is needed of a run to judge its attempts.
+type recorded struct {
+	experiments map[string]*plan.Experiment
+	trials      map[ledger.Key]plan.Trial
+}
+
+// Settle records the outcome of every open attempt that has ended meanwhile, and returns those that still run, or that
+// nobody can tell about.
+func (s *Settlement) Settle(ctx context.Context) (running []ledger.OpenAttempt, err error) {
+	open, err := s.Past.OpenAttempts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range open {
+		h := s.Host(o.Host)
+		if h == nil || alive(ctx, h, o.Job) {
+			running = append(running, o)
+			continue
+		}
+		if err := s.conclude(ctx, h, o); err != nil {
+			return nil, fmt.Errorf("settle attempt %d of %s/%s of run %s: %w", o.Attempt.Attempt, o.Experiment, o.Trial, o.Run, err)
+		}
+	}
+	return running, nil
+}
+
+// Stop ends an attempt that nobody wants any more.
+func (s *Settlement) Stop(ctx context.Context, o ledger.OpenAttempt, reason string) error {
+	h := s.Host(o.Host)
+	if h == nil {
+		return fmt.Errorf("host %s cannot be reached", o.Host)
+	}
+	if err := h.Stop(ctx, o.Job, reason); err != nil {
+		return fmt.Errorf("stop %s on %s: %w", o.Job, o.Host, err)
+	}
+	return s.conclude(ctx, h, o)
+}
+
+// conclude waits for the end of an attempt and records it. Where the host is to blame, or somebody stopped it, the
+// trial stays open: a resume tries it again.
+func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt) error {
+	run, err := s.recorded(ctx, o.Run)
+	if err != nil {
+		return err
+	}
+	e, t := run.experiments[o.Experiment], run.trials[o.Key]
+	if e == nil {
+		return fmt.Errorf("the ledger does not tell what experiment %s is", o.Experiment)
+	}
+	a := newAttempt(o.Run, e, &t, o.Attempt.Attempt, o.Host)
+	a.job = o.Job
+	f := newFollower(a, s.Record, s.Now, nil)
+	out, err := f.follow(ctx, h, s.State)
+	if err != nil {
+		return err
+	}
+	bodies := append(f.series(), out)
+	if policy(Cause(out.Cause)).Blame == BlameCode || out.Cause == "" {
+		bodies = append(bodies, ledger.TrialFinished{Key: o.Key, State: out.State, Cause: out.Cause, Message: out.Message, Attempt: o.Attempt.Attempt})
+	}
+	return s.Record.Append(ctx, events(o.Run, s.Now(), bodies...)...)
+}
+
+func (s *Settlement) recorded(ctx context.Context, run string) (*recorded, error) {
+	if r, ok := s.runs[run]; ok {
+		return r, nil
+	}
+	r := &recorded{experiments: map[string]*plan.Experiment{}, trials: map[ledger.Key]plan.Trial{}}
+	for ev, err := range s.Past.Events(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := ev.Body.(type) {
+		case ledger.ExperimentPlanned:
+			e, err := decodeExperiment(b)
+			if err != nil {
+				return nil, err
+			}
+			r.experiments[b.Name] = e
+		case ledger.TrialPlanned:
+			t := plan.Trial{ID: b.Trial, Seed: b.Seed, Code: b.Code}
+			if err := json.Unmarshal(b.Params, &t.Params); err != nil {
+				return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
+			}
+			r.trials[b.Key] = t
+		}
+	}
+	if s.runs == nil {
+		s.runs = map[string]*recorded{}
+	}
+	s.runs[run] = r
+	return r, nil
+}
+
+// decodeExperiment reads the experiment that an event recorded.
+func decodeExperiment(b ledger.ExperimentPlanned) (*plan.Experiment, error) {
+	e := &plan.Experiment{Set: map[string]bool{"limits.trial": !b.Limits.TrialDefault}}
+	if err := json.Unmarshal(b.Spec, e); err != nil {
+		return nil, fmt.Errorf("experiment %s: %w", b.Name, err)
+	}
+	return e, nil
+}
+
+// alive reports whether a job still runs or waits on its host.
+func alive(ctx context.Context, h Host, job string) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &pulse{cancel: cancel}
+	_, err := h.Watch(ctx, job, p)
+	return err != nil
+}
+
+// A pulse is an observer that has seen enough as soon as the job is not over.
+type pulse struct{ cancel func() }
+
+// Status implements hosts.Observer.
+func (p *pulse) Status(s hosts.Status) {
+	if s.Phase != hosts.Ended {
+		p.cancel()
+	}
+}
+
+// Log implements hosts.Observer.
+func (p *pulse) Log([]byte) {}
+
+// handedOver is the outcome, for its old run, of an attempt that another run took over.
+func handedOver(o *ledger.OpenAttempt, by string) ledger.AttemptFinished {
+	return ledger.AttemptFinished{
+		Attempt: o.Attempt, Host: o.Host, State: ledger.Superseded, Twin: true, Message: "goes on in run " + by,
+		Metrics: map[string]ledger.Number{}, Picks: map[string]string{}, Artifacts: []string{}, Notes: []string{},
+	}
+}
+
+// Review reads what a run recorded, to go on with it.
+func Review(ctx context.Context, past Past, run string) (*Seen, error) {
+	s := &Seen{
+		Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
+		Attempts: map[ledger.Key]int{}, Finished: map[string]bool{},
+	}
+	for ev, err := range past.Events(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		switch b := ev.Body.(type) {
+		case ledger.ExperimentPlanned:
+			s.Experiments[b.Name] = true
+		case ledger.TrialPlanned:
+			s.Planned[b.Key] = true
+		case ledger.AttemptIntended:
+			s.Attempts[b.Key] = max(s.Attempts[b.Key], b.Attempt.Attempt)
+		case ledger.TrialFinished:
+			s.Final[b.Key] = b.State
+		case ledger.ExperimentFinished:
+			s.Finished[b.Name] = true
+		}
+	}
+	return s, nil
+}

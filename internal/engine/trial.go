@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/engine/metric"
+	"github.com/xrun-dev/xrun/internal/hosts"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// An attempt is one execution of a trial on a host: what is needed to start it, to follow it and to judge it.
+type attempt struct {
+	ledger.Attempt
+	run    string
+	exp    *plan.Experiment
+	params plan.Params
+	seed   int64
+	host   string
+	job    string // id on the host
+	home   string // where its files come home, relative to the state directory, slash-separated
+}
+
+func newAttempt(run string, e *plan.Experiment, t *plan.Trial, n int, host string) attempt {
+	a := attempt{run: run, exp: e, params: t.Params, seed: t.Seed, host: host}
+	a.Experiment, a.Trial, a.Attempt.Attempt = e.Name, t.ID, n
+	a.job = fmt.Sprintf("%s.%s.%s.%d", run, e.Name, t.ID, n)
+	a.home = home(run, e.Name, t.Params, t.Seed, t.ID, n)
+	return a
+}
+
+// home is where the files of an attempt come home, relative to the state directory.
+func home(run, experiment string, ps plan.Params, seed int64, id string, n int) string {
+	return path.Join("runs", run, experiment, slug(ps, seed)+"-"+id, fmt.Sprintf("attempt-%d", n))
+}
+
+// slug is a short name for a point that is safe as a file name on any system: what is not a lower-case letter, a digit
+// or one of . = - is _. It may be the same for two points; the id that follows it is not.
+func slug(ps plan.Params, seed int64) string {
+	var parts []string
+	for _, p := range ps {
+		parts = append(parts, p.Name[strings.LastIndexByte(p.Name, '.')+1:]+"="+p.Value.Text())
+	}
+	parts = append(parts, fmt.Sprintf("s%d", seed))
+	s := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '=', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '_'
+	}, strings.Join(parts, "-"))
+	if len(s) > 40 {
+		s = s[:40]
+	}
+	return strings.TrimLeft(s, ".-")
+}
+
+// wants are the metrics to look for: the objective, then the others by name.
+func wants(e *plan.Experiment) []metric.Want {
+	ws := []metric.Want{{Name: e.Objective.Metric, Pick: e.Objective.Pick}}
+	for name, m := range e.Metrics {
+		if name != e.Objective.Metric {
+			ws = append(ws, metric.Want{Name: name, Pick: m.Pick})
+		}
+	}
+	slices.SortFunc(ws[1:], func(a, b metric.Want) int { return strings.Compare(a.Name, b.Name) })
+	return ws
+}
+
+// jobFor is what the host gets. Later entries of the environment win: defaults a user may change, the experiment's env,
+// and what is ours to say.
+func jobFor(a attempt, c *plan.Command, place hosts.Place, tree hosts.Tree) (hosts.Job, error) {
+	params, err := json.Marshal(a.params)
+	if err != nil {
+		return hosts.Job{}, fmt.Errorf("parameters of trial %s: %w", a.Trial, err)
+	}
+	b := plan.Binding{Params: a.params, Seed: a.seed, Host: a.placeholder(place)}
+	env := []string{"PYTHONUNBUFFERED=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID", fmt.Sprintf("MASTER_PORT=%d", place.Port)}
+	env = append(env, c.Env(b)...)
+	env = append(env,
+		"CUDA_VISIBLE_DEVICES=",
+		"XRUN_RUN_ID="+a.run,
+		"XRUN_EXPERIMENT="+a.Experiment,
+		"XRUN_TRIAL_ID="+a.Trial,
+		fmt.Sprintf("XRUN_ATTEMPT=%d", a.Attempt.Attempt),
+		fmt.Sprintf("XRUN_SEED=%d", a.seed),
+		"XRUN_PARAMS_FILE="+place.Params,
+		"XRUN_OUT="+place.Out,
+	)
+	for _, p := range a.params {
+		env = append(env, plan.EnvName(p.Name)+"="+p.Value.Text())
+	}
+	l := a.exp.Limits
+	job := hosts.Job{ID: a.job, Argv: c.Argv(b), Env: env, Tree: tree, Params: append(params, '\n')}
+	job.Limits.Time = durationOf(&l.Trial)
+	job.Limits.Silence = durationOf(l.Silence)
+	job.Limits.Grace = durationOf(&l.Grace)
+	return job, nil
+}
+
+// placeholder gives what only the run and the host can tell.
+func (a attempt) placeholder(place hosts.Place) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		switch name {
+		case "xrun.run":
+			return a.run, true
+		case "xrun.experiment":
+			return a.Experiment, true
+		case "xrun.trial":
+			return a.Trial, true
+		case "xrun.attempt":
+			return fmt.Sprint(a.Attempt.Attempt), true
+		case "xrun.gpus":
+			return fmt.Sprint(a.exp.Needs.GPUs), true
+		case "xrun.out":
+			return place.Out, true
+		case "xrun.setup":
+			return place.Setup, true
+		case "xrun.checkpoint":
+			return place.Checkpoint, true
+		case "xrun.port":
+			return fmt.Sprint(place.Port), true
+		}
+		return "", false
+	}
+}
+
+func (a attempt) dir(state string) string { return filepath.Join(state, filepath.FromSlash(a.home)) }

@@ -1,0 +1,179 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// A Result is the newest result under a trial id.
+type Result struct {
+	Trial      string
+	Run        string
+	Experiment string
+	State      State
+	Code       string
+	Parts      map[string]string
+	DurationS  float64
+}
+
+// Results yields the newest result of every trial id.
+func (l *Ledger) Results(ctx context.Context) ([]Result, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	rows, err := l.db.QueryContext(ctx, `SELECT trial, run, experiment, state, code, parts, duration_s FROM results`)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	defer rows.Close()
+	var out []Result
+	for rows.Next() {
+		var r Result
+		var parts string
+		if err := rows.Scan(&r.Trial, &r.Run, &r.Experiment, &r.State, &r.Code, &parts, &r.DurationS); err != nil {
+			return nil, fmt.Errorf("read ledger: %w", err)
+		}
+		if err := json.Unmarshal([]byte(parts), &r.Parts); err != nil {
+			return nil, fmt.Errorf("read ledger: trial %s: %w", r.Trial, err)
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// Points maps every point of every experiment (TrialPlanned.Point) to the newest trial there.
+func (l *Ledger) Points(ctx context.Context) (map[string]string, error) {
+	return l.pairs(ctx, `SELECT point, trial FROM points`)
+}
+
+func (l *Ledger) pairs(ctx context.Context, query string) (map[string]string, error) {
+	out := map[string]string{}
+	if l.db == nil {
+		return out, nil
+	}
+	rows, err := l.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k, v string
+		if err := rows.Scan(&k, &v); err != nil {
+			return nil, fmt.Errorf("read ledger: %w", err)
+		}
+		out[k] = v
+	}
+	return out, rows.Err()
+}
+
+// Codes maps every code id to its files.
+func (l *Ledger) Codes(ctx context.Context) (map[string][]CodeFile, error) {
+	texts, err := l.pairs(ctx, `SELECT code, files FROM codes`)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string][]CodeFile, len(texts))
+	for id, text := range texts {
+		var files []CodeFile
+		if err := json.Unmarshal([]byte(text), &files); err != nil {
+			return nil, fmt.Errorf("read ledger: code %s: %w", id, err)
+		}
+		out[id] = files
+	}
+	return out, nil
+}
+
+// Reusable returns the outcome that a trial id can be reused with, and the series that go with it; nil if it has no
+// success.
+func (l *Ledger) Reusable(ctx context.Context, trial string) (*ReusedFrom, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	events, err := page(ctx, l.db, `WHERE seq = (SELECT outcome FROM results WHERE trial = ? AND state = 'succeeded')`, trial)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	outcome, ok := events[0].Body.(AttemptFinished)
+	if !ok {
+		return nil, fmt.Errorf("read ledger: event %d is not an outcome", events[0].Seq)
+	}
+	r := &ReusedFrom{Run: events[0].Run, Outcome: outcome}
+	series, err := page(ctx, l.db, `WHERE run = ? AND trial = ? AND type = 'metric_values' AND experiment = ? AND attempt = ? ORDER BY seq`,
+		r.Run, trial, outcome.Experiment, outcome.Attempt.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range series {
+		if v, ok := e.Body.(MetricValues); ok {
+			r.Series = append(r.Series, v)
+		}
+	}
+	return r, nil
+}
+
+// An OpenAttempt is an attempt whose outcome is not known: an intent without an outcome.
+type OpenAttempt struct {
+	Run string
+	AttemptIntended
+}
+
+// OpenAttempts lists the attempts without an outcome, of all runs, oldest first.
+func (l *Ledger) OpenAttempts(ctx context.Context) ([]OpenAttempt, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	events, err := page(ctx, l.db, `WHERE type = 'attempt_intended' AND EXISTS (SELECT 1 FROM attempts a WHERE a.outcome IS NULL
+		AND a.run = events.run AND a.experiment = events.experiment AND a.trial = events.trial AND a.attempt = events.attempt) ORDER BY seq`)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]OpenAttempt, 0, len(events))
+	for _, e := range events {
+		if b, ok := e.Body.(AttemptIntended); ok {
+			out = append(out, OpenAttempt{e.Run, b})
+		}
+	}
+	return out, nil
+}
+
+// Previous is the newest run before the given one, not skipped, that has all of these experiments; "" if there is none.
+func (l *Ledger) Previous(ctx context.Context, run string, experiments []string) (string, error) {
+	if l.db == nil || len(experiments) == 0 {
+		return "", nil
+	}
+	rows, err := l.db.QueryContext(ctx, `SELECT r.run, e.experiment FROM runs r JOIN experiments e ON e.run = r.run WHERE r.run < ? ORDER BY r.run DESC`, run)
+	if err != nil {
+		return "", fmt.Errorf("read ledger: %w", err)
+	}
+	defer rows.Close()
+	has, last := map[string]bool{}, ""
+	for rows.Next() {
+		var id, experiment string
+		if err := rows.Scan(&id, &experiment); err != nil {
+			return "", fmt.Errorf("read ledger: %w", err)
+		}
+		if id != last {
+			has, last = map[string]bool{}, id
+		}
+		has[experiment] = true
+		all := true
+		for _, e := range experiments {
+			all = all && has[e]
+		}
+		if all {
+			return id, nil
+		}
+	}
+	return "", rows.Err()
+}
+
+// Skipped lists the starts that were skipped because of the given run, oldest first: those between it and the next run
+// that was not skipped.
+func (l *Ledger) Skipped(ctx context.Context, run string) ([]Event, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	return page(ctx, l.db, `WHERE type = 'run_skipped' AND run > ?
+		AND run < COALESCE((SELECT MIN(run) FROM runs WHERE run > ? AND outcome <> 'skipped'), '~') ORDER BY seq`, run, run)
+}

@@ -1,0 +1,190 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A projector keeps the tables that are derived from events. Its statements are prepared once per transaction.
+type projector struct {
+	tx    *sql.Tx
+	stmts map[string]*sql.Stmt
+}
+
+func (p *projector) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	st, ok := p.stmts[query]
+	if !ok {
+		var err error
+		if st, err = p.tx.PrepareContext(ctx, query); err != nil {
+			return nil, err
+		}
+		if p.stmts == nil {
+			p.stmts = map[string]*sql.Stmt{}
+		}
+		p.stmts[query] = st
+	}
+	return st.ExecContext(ctx, args...)
+}
+
+func (p *projector) do(ctx context.Context, query string, args ...any) error {
+	_, err := p.exec(ctx, query, args...)
+	return err
+}
+
+func (p *projector) close() error {
+	var err error
+	for _, st := range p.stmts {
+		err = errors.Join(err, st.Close())
+	}
+	p.stmts = nil
+	return err
+}
+
+// keyOf is the trial or attempt that a body is about.
+func keyOf(b Body) Attempt {
+	switch b := b.(type) {
+	case TrialPlanned:
+		return Attempt{Key: b.Key}
+	case TrialFinished:
+		return Attempt{Key: b.Key}
+	case AttemptIntended:
+		return b.Attempt
+	case AttemptStarted:
+		return b.Attempt
+	case AttemptState:
+		return b.Attempt
+	case MetricValues:
+		return b.Attempt
+	case AttemptFinished:
+		return b.Attempt
+	}
+	return Attempt{}
+}
+
+// apply brings the projections up to e, which is stored.
+func (p *projector) apply(ctx context.Context, e *Event) error {
+	switch b := e.Body.(type) {
+	case RunStarted:
+		cmd, err := json.Marshal(b.Command)
+		if err != nil {
+			return err
+		}
+		return p.do(ctx, `INSERT INTO runs (run, started, outcome, plan_digest, command) VALUES (?,?,'running',?,?)`, e.Run, stamp(e.At), b.PlanDigest, string(cmd))
+	case RunSkipped:
+		cmd, err := json.Marshal(b.Command)
+		if err != nil {
+			return err
+		}
+		return p.do(ctx, `INSERT INTO runs (run, started, finished, outcome, exit_code, plan_digest, command) VALUES (?,?,?,'skipped',5,'',?)`, e.Run, stamp(e.At), stamp(e.At), string(cmd))
+	case RunResumed:
+		return p.do(ctx, `UPDATE runs SET outcome='running', finished=NULL, exit_code=NULL, plan_digest=? WHERE run=?`, b.PlanDigest, e.Run)
+	case RunInterrupted:
+		return p.do(ctx, `UPDATE runs SET outcome='interrupted', exit_code=? WHERE run=?`, b.ExitCode, e.Run)
+	case RunFinished:
+		return p.do(ctx, `UPDATE runs SET outcome=?, exit_code=?, finished=? WHERE run=?`, b.Outcome, b.ExitCode, stamp(e.At), e.Run)
+	case CodeStored:
+		files, err := json.Marshal(b.Files)
+		if err != nil {
+			return err
+		}
+		return p.do(ctx, `INSERT OR IGNORE INTO codes VALUES (?,?)`, b.ID, string(files))
+	case ExperimentPlanned:
+		return p.do(ctx, `INSERT OR IGNORE INTO experiments VALUES (?,?)`, e.Run, b.Name)
+	case TrialPlanned:
+		return p.trialPlanned(ctx, e, b)
+	case AttemptIntended:
+		return p.do(ctx, `INSERT OR REPLACE INTO attempts VALUES (?,?,?,?,?,?,?,NULL)`, e.Run, b.Experiment, b.Trial, b.Attempt.Attempt, b.Host, b.Job, b.JobDir)
+	case AttemptStarted:
+		return p.do(ctx, `UPDATE trials SET state='running' WHERE run=? AND experiment=? AND trial=?`, e.Run, b.Experiment, b.Trial)
+	case AttemptFinished:
+		return p.attemptFinished(ctx, e, b)
+	case TrialFinished:
+		return p.trialFinished(ctx, e, b)
+	}
+	return nil
+}
+
+func (p *projector) trialPlanned(ctx context.Context, e *Event, b TrialPlanned) error {
+	parts, err := json.Marshal(b.Parts)
+	if err != nil {
+		return err
+	}
+	if err := p.do(ctx, `INSERT OR REPLACE INTO trials VALUES (?,?,?,?,?,?,'queued',?)`, e.Run, b.Experiment, b.Trial, b.Point, b.Code, string(parts), e.Seq); err != nil {
+		return err
+	}
+	return p.do(ctx, `UPDATE runs SET planned = planned + 1 WHERE run=?`, e.Run)
+}
+
+func (p *projector) attemptFinished(ctx context.Context, e *Event, b AttemptFinished) error {
+	if err := p.do(ctx, `UPDATE attempts SET outcome=? WHERE run=? AND experiment=? AND trial=? AND attempt=?`, e.Seq, e.Run, b.Experiment, b.Trial, b.Attempt.Attempt); err != nil {
+		return err
+	}
+	if b.Twin || b.State == Cancelled {
+		return nil
+	}
+	// A success stays until another success; anything else gives way to what is newer.
+	return p.do(ctx, `INSERT INTO results SELECT trial, run, experiment, ?, code, parts, ?, ? FROM trials WHERE run=? AND experiment=? AND trial=?
+		ON CONFLICT (trial) DO UPDATE SET run=excluded.run, experiment=excluded.experiment, state=excluded.state, code=excluded.code,
+			parts=excluded.parts, duration_s=excluded.duration_s, outcome=excluded.outcome
+		WHERE results.state <> 'succeeded' OR excluded.state = 'succeeded'`, string(b.State), b.DurationS, e.Seq, e.Run, b.Experiment, b.Trial)
+}
+
+func (p *projector) trialFinished(ctx context.Context, e *Event, b TrialFinished) error {
+	if err := p.do(ctx, `UPDATE trials SET state=? WHERE run=? AND experiment=? AND trial=?`, string(b.State), e.Run, b.Experiment, b.Trial); err != nil {
+		return err
+	}
+	switch b.State {
+	case Succeeded, Reused, Failed, Lost, StoppedEarly:
+		if err := p.do(ctx, `INSERT OR REPLACE INTO points SELECT point, trial, run FROM trials WHERE run=? AND experiment=? AND trial=?`, e.Run, b.Experiment, b.Trial); err != nil {
+			return err
+		}
+	}
+	switch b.State {
+	case Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun: // these are the names of the columns too
+		return p.do(ctx, fmt.Sprintf(`UPDATE runs SET %[1]s = %[1]s + 1 WHERE run=?`, b.State), e.Run)
+	}
+	return nil
+}
+
+// Rebuild makes every projection again from the events.
+func (l *Ledger) Rebuild(ctx context.Context) error {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("rebuild ledger: %w", err)
+	}
+	if err := rebuild(ctx, tx); err != nil {
+		return errors.Join(fmt.Errorf("rebuild ledger: %w", err), tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func rebuild(ctx context.Context, tx *sql.Tx) error {
+	for _, table := range []string{"runs", "experiments", "trials", "attempts", "results", "points", "codes"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+			return err
+		}
+	}
+	p := &projector{tx: tx}
+	after := int64(0)
+	for {
+		events, err := page(ctx, tx, `WHERE seq > ? ORDER BY seq LIMIT 1000`, after)
+		if err != nil {
+			return errors.Join(err, p.close())
+		}
+		if len(events) == 0 {
+			return p.close()
+		}
+		for i := range events {
+			if err := p.apply(ctx, &events[i]); err != nil {
+				return errors.Join(err, p.close())
+			}
+		}
+		after = events[len(events)-1].Seq
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,247 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// OpenReader opens the ledger in dir to read it, without making or changing a file there. Where there is no ledger, the
+// result is an empty one.
+func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
+	path := filepath.Join(dir, FileName)
+	exists, err := look(path)
+	if err != nil || !exists {
+		return &Ledger{}, err
+	}
+	l := &Ledger{}
+	uri := "file:" + escape(path)
+	switch wal, shm := size(path+"-wal"), size(path+"-shm"); {
+	case wal <= 0:
+		// Nothing is in the log beside the file: it can be read as it lies.
+		uri += "?mode=ro&immutable=1"
+	case shm > 0 && writable(path+"-shm"):
+		uri += "?mode=ro&_pragma=busy_timeout(10000)"
+	default:
+		// To read the log SQLite would make a file beside it: read a copy.
+		if l.copied, err = copyAside(path); err != nil {
+			return nil, err
+		}
+		uri = "file:" + escape(filepath.Join(l.copied, FileName))
+	}
+	if l.db, err = sql.Open("sqlite", uri); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
+	}
+	if err := checkVersion(ctx, l.db, path); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func size(path string) int64 {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return -1
+	}
+	return fi.Size()
+}
+
+func writable(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}
+
+func copyAside(path string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "xrun-ledger-"); err != nil {
+		return "", fmt.Errorf("copy ledger: %w", err)
+	}
+	for _, suffix := range []string{"-wal", ""} {
+		if err := copyFile(filepath.Join(dir, FileName+suffix), path+suffix); err != nil {
+			return "", errors.Join(fmt.Errorf("copy ledger: %w", err), os.RemoveAll(dir))
+		}
+	}
+	return dir, nil
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// page reads the events that where selects.
+func page(ctx context.Context, q querier, where string, args ...any) ([]Event, error) {
+	rows, err := q.QueryContext(ctx, "SELECT seq, run, at, type, version, body FROM events "+where, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	defer rows.Close()
+	var out []Event
+	for rows.Next() {
+		var e Event
+		var at, body string
+		if err := rows.Scan(&e.Seq, &e.Run, &at, &e.Type, &e.Version, &body); err != nil {
+			return nil, fmt.Errorf("read ledger: %w", err)
+		}
+		if e.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
+			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
+		}
+		if e.Body, err = DecodeBody(e.Type, []byte(body)); err != nil {
+			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}
+
+// Events yields the events of a run, in order.
+func (l *Ledger) Events(ctx context.Context, run string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if l.db == nil {
+			return
+		}
+		after := int64(0)
+		for {
+			events, err := page(ctx, l.db, `WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, run, after)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+				after = e.Seq
+			}
+			if len(events) < 2000 {
+				return
+			}
+		}
+	}
+}
+
+// A Run is one row of the list of runs.
+type Run struct {
+	ID         string     `json:"id"`
+	Started    time.Time  `json:"started"`
+	Finished   *time.Time `json:"finished"`
+	Outcome    string     `json:"outcome"` // running (or died), interrupted, skipped, or that of run_finished
+	ExitCode   *int       `json:"exit_code"`
+	PlanDigest string     `json:"plan_digest"`
+	Command    []string   `json:"command"`
+	// Experiments are named in the order in which they were planned.
+	Experiments []string `json:"experiments"`
+	// Trials by state.
+	Planned, Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun int
+}
+
+// Unfinished reports whether r can be resumed.
+func (r Run) Unfinished() bool { return r.Finished == nil }
+
+// Runs lists the runs, newest first.
+func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	rows, err := l.db.QueryContext(ctx, `SELECT run, started, finished, outcome, exit_code, plan_digest, command,
+		planned, succeeded, reused, failed, stopped_early, cancelled, lost, not_run,
+		(SELECT json_group_array(experiment) FROM (SELECT experiment FROM experiments e WHERE e.run = runs.run ORDER BY e.rowid))
+		FROM runs ORDER BY run DESC`)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	defer rows.Close()
+	var out []Run
+	for rows.Next() {
+		var r Run
+		var started, command, experiments string
+		var finished *string
+		if err := rows.Scan(&r.ID, &started, &finished, &r.Outcome, &r.ExitCode, &r.PlanDigest, &command,
+			&r.Planned, &r.Succeeded, &r.Reused, &r.Failed, &r.StoppedEarly, &r.Cancelled, &r.Lost, &r.NotRun, &experiments); err != nil {
+			return nil, fmt.Errorf("read ledger: %w", err)
+		}
+		if r.Started, err = time.Parse(time.RFC3339Nano, started); err != nil {
+			return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
+		}
+		if finished != nil {
+			t, err := time.Parse(time.RFC3339Nano, *finished)
+			if err != nil {
+				return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
+			}
+			r.Finished = &t
+		}
+		if err := errors.Join(json.Unmarshal([]byte(command), &r.Command), json.Unmarshal([]byte(experiments), &r.Experiments)); err != nil {
+			return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// A NoRunError says that a RUN argument names no run, or several.
+type NoRunError struct {
+	Arg  string
+	Many []string
+}
+
+// Error says which.
+func (e *NoRunError) Error() string {
+	if len(e.Many) > 0 {
+		return fmt.Sprintf("%q is the beginning of several runs: %s", e.Arg, strings.Join(e.Many[:min(4, len(e.Many))], ", "))
+	}
+	if e.Arg == "last" {
+		return "there is no run yet"
+	}
+	return fmt.Sprintf("there is no run %q", e.Arg)
+}
+
+// Hint says what to do.
+func (e *NoRunError) Hint() string { return "`xrun runs` lists them" }
+
+// Find resolves a RUN argument: an id, a unique prefix of one, or "last", the newest that was not skipped.
+func (l *Ledger) Find(ctx context.Context, arg string) (Run, error) {
+	runs, err := l.Runs(ctx)
+	if err != nil {
+		return Run{}, err
+	}
+	var found []Run
+	for _, r := range runs {
+		switch {
+		case r.ID == arg, arg == "last" && r.Outcome != "skipped":
+			return r, nil
+		case arg != "" && strings.HasPrefix(r.ID, arg):
+			found = append(found, r)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &NoRunError{Arg: arg}
+	for _, r := range found {
+		e.Many = append(e.Many, r.ID)
+	}
+	return Run{}, e
+}

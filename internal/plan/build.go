@@ -1,0 +1,323 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// A Basis is everything that a plan depends on.
+type Basis struct {
+	Spec        *Spec
+	Code        map[string]*Manifest // by experiment
+	History     History
+	XrunVersion string
+	Commit      *string
+	Dirty       *bool
+	Fresh       bool     // reuse nothing
+	Hosts       []string // only these serve; none is all
+	Warnings    []string
+}
+
+// Build makes the plan. The spec has been checked: an error here is about a single experiment that cannot be expanded.
+func Build(in Basis) (*Plan, error) {
+	p := &Plan{
+		SchemaVersion: SchemaVersion, XrunVersion: in.XrunVersion, Spec: in.Spec.Files,
+		Commit: in.Commit, Dirty: in.Dirty, Experiments: []PlannedExperiment{}, Warnings: append([]string{}, in.Warnings...),
+	}
+	var errs []error
+	for i := range in.Spec.Experiments {
+		e := &in.Spec.Experiments[i]
+		pe, warnings, err := buildExperiment(e, in)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("experiment %s: %w", e.Name, err))
+			continue
+		}
+		p.Experiments = append(p.Experiments, *pe)
+		p.Warnings = append(p.Warnings, warnings...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.Estimate = total(p.Experiments)
+	p.Digest = digest(in.Spec, p)
+	return p, nil
+}
+
+func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, error) {
+	code := in.Code[e.Name]
+	if code == nil {
+		code = &Manifest{}
+	}
+	pe := &PlannedExperiment{
+		Name: e.Name, Kind: e.Kind(), Code: CodeSummary{ID: code.ID, Files: len(code.Files)},
+		Hosts: choices(e, in), Trials: []Trial{},
+	}
+	for _, f := range code.Files {
+		pe.Code.Bytes += f.Size
+	}
+	if e.Loop != nil {
+		pe.Phases = phases(e.Loop)
+		pe.Estimate = loopEstimate(e, pe.Phases)
+		return pe, nil, nil
+	}
+	if glob := e.glob(); glob != "" {
+		return pe, []string{fmt.Sprintf("experiment %s: the values of %s are the files on a host: its trials are not known yet", e.Name, glob)}, nil
+	}
+	points, err := e.points()
+	if err != nil {
+		return nil, nil, err
+	}
+	id := newIdentity(e, code.ID)
+	var warnings []string
+	seen := map[string]bool{}
+	repeated := 0
+	for p := range points {
+		for _, seed := range e.Seeds {
+			t := Trial{Params: p, Seed: seed, Changed: []string{}}
+			id.trial(&t)
+			if seen[t.ID] {
+				repeated++
+				continue
+			}
+			seen[t.ID] = true
+			judge(&t, e, code, in)
+			pe.Trials = append(pe.Trials, t)
+		}
+	}
+	if repeated > 0 {
+		warnings = append(warnings, fmt.Sprintf("experiment %s: %d of its trials stand there twice and are run once", e.Name, repeated))
+	}
+	pe.Estimate = sweepEstimate(e, pe.Trials, slots(in.Spec, pe.Hosts))
+	return pe, warnings, nil
+}
+
+// judge says why a trial is in the plan.
+func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
+	t.Why = New
+	past, ok := in.History.ByID[t.ID]
+	if ok && past.DurationS > 0 {
+		t.EstS = &past.DurationS
+	}
+	switch {
+	case ok && past.State == "succeeded":
+		if e.Reuse == "identity" && !in.Fresh && !past.Gone {
+			t.Why = Reused
+		}
+		return
+	case ok && (past.State == "failed" || past.State == "stopped_early"):
+		t.Why = Failed
+		return
+	case ok && past.State == "lost":
+		t.Why = Lost
+		return
+	case ok:
+		return
+	}
+	last, ok := in.History.ByPoint[PointKey(e.Name, t.Params, t.Seed)]
+	if !ok {
+		return
+	}
+	if last.DurationS > 0 {
+		t.EstS = &last.DurationS
+	}
+	t.Why = Changed
+	t.Changed = changed(t.Parts, last, code.Files, in.History.Codes)
+}
+
+// glob names the first axis that only a host can list, or "".
+func (e *Experiment) glob() string {
+	if e.Sweep == nil {
+		return ""
+	}
+	for _, axes := range append([]Axes{e.Sweep.Grid, e.Sweep.Zip}, e.Sweep.Cases...) {
+		for _, a := range axes {
+			if a.Glob != nil {
+				return a.Name
+			}
+		}
+	}
+	return ""
+}
+
+// digest covers what is to be done: not why, when, by which version of xrun, or on which machine.
+func digest(s *Spec, p *Plan) string {
+	type experiment struct {
+		Name, Code string
+		Trials     []string
+	}
+	var es []experiment
+	for _, pe := range p.Experiments {
+		e := experiment{Name: pe.Name, Code: pe.Code.ID}
+		for _, t := range pe.Trials {
+			e.Trials = append(e.Trials, t.ID)
+		}
+		es = append(es, e)
+	}
+	return sha(s, es)
+}
+
+// SpecDigest is the hash of the resolved spec alone: the same for every spelling of it.
+func SpecDigest(s *Spec) string { return sha(s) }
+
+func sha(vs ...any) string {
+	h := sha256.New()
+	for _, v := range vs {
+		b, err := marshal(v)
+		if err != nil {
+			panic("plan: " + err.Error()) // the types of a Spec always encode
+		}
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// choices says for each host whether e may use it, and if not why.
+func choices(e *Experiment, in Basis) []HostChoice {
+	out := []HostChoice{}
+	for i := range in.Spec.Hosts {
+		h := &in.Spec.Hosts[i]
+		c := HostChoice{Name: h.Name, Eligible: true}
+		if why := whyNot(e, h, in.Hosts); why != "" {
+			c.Eligible, c.WhyNot = false, &why
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func whyNot(e *Experiment, h *Host, only []string) string {
+	if len(only) > 0 && !contains(only, h.Name) {
+		return "not among the hosts asked for"
+	}
+	if len(e.Needs.Hosts) > 0 && !contains(e.Needs.Hosts, h.Name) {
+		return "needs.hosts names " + strings.Join(e.Needs.Hosts, ", ")
+	}
+	for _, k := range sortedKeys(e.Needs.Labels) {
+		if want := e.Needs.Labels[k]; h.Labels[k] != want {
+			return fmt.Sprintf("its label %s is not %q", k, want)
+		}
+	}
+	for _, k := range sortedKeys(e.Data) {
+		if _, ok := h.Data[k]; !ok {
+			return fmt.Sprintf("does not say where data %s lies", k)
+		}
+	}
+	if n := h.declaredGPUs(); n >= 0 && n < e.Needs.GPUs {
+		return fmt.Sprintf("has %d GPUs, %d are needed", n, e.Needs.GPUs)
+	}
+	return ""
+}
+
+// declaredGPUs is the number of GPUs of the host, -1 if only the host can tell.
+func (h *Host) declaredGPUs() int {
+	switch {
+	case h.GPUs.Count != nil:
+		return *h.GPUs.Count
+	case h.GPUs.Auto:
+		return -1
+	default:
+		return len(h.GPUs.List)
+	}
+}
+
+// slots is how many trials the eligible hosts take at once, as far as the spec tells.
+func slots(s *Spec, hosts []HostChoice) int {
+	n := 0
+	for i, c := range hosts {
+		if c.Eligible {
+			n += max(1, s.Hosts[i].Slots)
+		}
+	}
+	return n
+}
+
+// sweepEstimate is of the trials that will run. The wall-clock time is that of the known ones and, for the others,
+// the mean of all that are known (reused ones too), spread over the slots; it is null without history.
+func sweepEstimate(e *Experiment, trials []Trial, slots int) Estimate {
+	run, known, told := 0, 0, 0
+	all, own := 0.0, 0.0 // seconds of all known trials, and of those that will run
+	for _, t := range trials {
+		if t.EstS != nil {
+			known++
+			all += *t.EstS
+		}
+		if t.Why == Reused {
+			continue
+		}
+		run++
+		if t.EstS != nil {
+			told++
+			own += *t.EstS
+		}
+	}
+	hours := float64(run*e.Needs.GPUs) * e.Limits.Trial.Seconds() / 3600 / float64(max(1, e.Needs.PerGPU))
+	turns := 0
+	est := Estimate{Trials: &run, GPUHoursMax: &hours, AgentTurns: &turns}
+	if e.Limits.MaxParallel != nil {
+		slots = min(slots, *e.Limits.MaxParallel)
+	}
+	if known > 0 && slots > 0 && run > 0 {
+		mean := all / float64(known)
+		wall := (own + mean*float64(run-told)) / float64(min(slots, run))
+		// A tenth of a second is finer than any estimate is.
+		wall = math.Ceil(wall*10) / 10
+		est.WallS = &wall
+	}
+	if run == 0 {
+		zero := 0.0
+		est.WallS = &zero
+	}
+	return est
+}
+
+// phases of a loop, with the most trials that each can take: a second run for every candidate, five second looks with
+// two more runs for the best of them, and as many confirming runs of the baseline as of the winner.
+func phases(l *Loop) []Phase {
+	ps := []Phase{{"scout", 0}}
+	if l.Bootstrap != nil {
+		ps = append(ps, Phase{"bootstrap", 1})
+	}
+	ps = append(ps, Phase{"reproduction", l.Reproduce})
+	if l.Iterations > 0 {
+		ps = append(ps, Phase{"hypothesis_testing", 2 * l.Iterations}, Phase{"second_look", min(5, l.Iterations) + 2}, Phase{"confirmation", 2 * l.Confirm})
+	}
+	return ps
+}
+
+func loopEstimate(e *Experiment, ps []Phase) Estimate {
+	n := 0
+	for _, p := range ps {
+		n += p.TrialsMax
+	}
+	hours := float64(n*e.Needs.GPUs) * e.Limits.Trial.Seconds() / 3600
+	turns := 0
+	if e.Loop.Agent != "" {
+		turns = e.Loop.Iterations * (1 + e.Loop.Repair)
+	}
+	return Estimate{Trials: &n, GPUHoursMax: &hours, AgentTurns: &turns}
+}
+
+// total adds estimates up: null if any is.
+func total(es []PlannedExperiment) Estimate {
+	trials, turns, hours, wall := 0, 0, 0.0, 0.0
+	est := Estimate{Trials: &trials, GPUHoursMax: &hours, WallS: &wall, AgentTurns: &turns}
+	for _, e := range es {
+		est.Trials = sum(est.Trials, e.Estimate.Trials)
+		est.GPUHoursMax = sum(est.GPUHoursMax, e.Estimate.GPUHoursMax)
+		est.WallS = sum(est.WallS, e.Estimate.WallS)
+		est.AgentTurns = sum(est.AgentTurns, e.Estimate.AgentTurns)
+	}
+	return est
+}
+
+func sum[T int | float64](a, b *T) *T {
+	if a == nil || b == nil {
+		return nil
+	}
+	c := *a + *b
+	return &c
+}

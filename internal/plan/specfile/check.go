@@ -1,0 +1,55 @@
+package specfile
+
+import (
+	"cuelang.org/go/cue/token"
+
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// check looks across fields, and puts what is found at the lines that it is about. Entries that are wrong in themselves
+// are left out: what is said about them would be a consequence.
+func (l *loader) check() {
+	l.spec.Place = l.placed
+	if l.wrong[""] || len(l.wrong) == 0 && len(l.problems) > 0 {
+		return // something could not be read at all: names would seem to be missing
+	}
+	for _, f := range plan.Check(&l.spec) {
+		p := l.placed(f)
+		switch {
+		case l.wrong[entryOf(f.Path)]:
+		case f.Warning:
+			l.spec.Warnings = append(l.spec.Warnings, p)
+		default:
+			l.problems = append(l.problems, p)
+		}
+	}
+}
+
+// placed makes a problem of a finding.
+func (l *loader) placed(f plan.Finding) plan.Problem {
+	var best *unit
+	var at place
+	for _, u := range l.units {
+		if p := u.source.find(f.Path); best == nil || p.depth > at.depth || p.depth == at.depth && p.vague < at.vague {
+			best, at = u, p
+		}
+	}
+	if best == nil {
+		return plan.Problem{Path: pathString(f.Path), Message: f.Message, Suggestion: &f.Suggestion}
+	}
+	pos := token.NoPos
+	if at.valid() {
+		pos = best.source.valuePos(f.Path)
+	}
+	return best.problem(pos, f.Path, f.Message, f.Suggestion)
+}
+
+// entryOf is the experiment, host or agent that a path lies in.
+func entryOf(path []string) string {
+	switch {
+	case len(path) >= 2:
+		return key(path[:2])
+	default:
+		return key(path)
+	}
+}

@@ -1,0 +1,342 @@
+package specfile
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/token"
+)
+
+// The beginnings of CUE's own messages by which they are told apart; a test with every one of them guards an upgrade.
+const (
+	msgNotAllowed = "field not allowed"
+	msgRequired   = "field is required but not present"
+	msgHeader     = "%d errors in empty disjunction:"
+	msgConflict   = "conflicting values"
+	msgMismatch   = "conflicting values %s and %s (mismatched types"
+	msgIncomplete = "incomplete value"
+)
+
+// inner is the last error of a chain, which says what is wrong; the others say what was being done.
+func inner(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+var (
+	placePrefix = regexp.MustCompile(`^(import failed: |\S+\.cue:\d+:\d+: |cannot get syntax for "[^"]*": )+`)
+	pathPrefix  = regexp.MustCompile(`^[#_a-zA-Z0-9."\[\]-]+: `)
+)
+
+// strip removes the places that CUE writes into messages.
+func strip(message string) string {
+	message = placePrefix.ReplaceAllString(message, "")
+	message, _, _ = strings.Cut(message, "\n")
+	message, _, _ = strings.Cut(message, ": cannot find module providing")
+	message, _, _ = strings.Cut(message, ": cannot fetch")
+	return strings.TrimSuffix(message, ":")
+}
+
+func unquote(s string) string {
+	if u, err := strconv.Unquote(s); err == nil {
+		return u
+	}
+	return s
+}
+
+// userPos is the first of e's positions that lies in a file of the user's.
+func (d *diagnosis) userPos(e errors.Error) token.Pos {
+	for _, p := range d.userPositions(e) {
+		return p
+	}
+	return token.NoPos
+}
+
+func (d *diagnosis) userPositions(e errors.Error) []token.Pos {
+	var out []token.Pos
+	for _, p := range errors.Positions(e) {
+		if p.IsValid() && filepath.IsAbs(p.Filename()) && !d.unit.module.ours(p.Filename()) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// evaluation reports what CUE found wrong with the values.
+func (d *diagnosis) evaluation(errs []errors.Error) {
+	byPath := map[string][]errors.Error{}
+	var order []string
+	for _, e := range errs {
+		path := make([]string, 0, len(e.Path()))
+		for _, c := range e.Path() {
+			path = append(path, unquote(c))
+		}
+		k := key(path)
+		if byPath[k] == nil {
+			order = append(order, k)
+		}
+		byPath[k] = append(byPath[k], e)
+	}
+	for _, k := range order {
+		if !d.covered(k) {
+			var path []string
+			if k != "" {
+				path = strings.Split(k, "\x00")
+			}
+			d.path(path, byPath[k])
+		}
+	}
+}
+
+// covered reports whether a problem has been found along the shape at this path or above it.
+func (d *diagnosis) covered(k string) bool {
+	for ; k != ""; k = k[:max(0, strings.LastIndexByte(k, 0))] {
+		if d.reported[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// path reports the errors at one path: those about the user's own values, else what the schema says, else CUE's words.
+func (d *diagnosis) path(path []string, errs []errors.Error) {
+	errs = slices.DeleteFunc(errs, func(e errors.Error) bool { format, _ := e.Msg(); return format == msgHeader })
+	if d.conflict(path, errs) || d.below(path) {
+		return
+	}
+	for _, pick := range []func(errors.Error) bool{d.usersOwn, isMessage, isMismatch} {
+		if i := slices.IndexFunc(errs, pick); i >= 0 {
+			errs = errs[i : i+1]
+			break
+		}
+	}
+	for _, e := range errs {
+		format, args := e.Msg()
+		switch {
+		case isMismatch(e):
+			d.mismatch(path, e)
+		case strings.HasPrefix(format, msgNotAllowed):
+			d.closed(path, e)
+		case strings.HasPrefix(format, msgRequired):
+			d.problem(token.NoPos, path, "missing field "+quote(path[len(path)-1]), "")
+		case strings.HasPrefix(format, msgIncomplete):
+			d.incomplete(path)
+		case isMessage(e):
+			d.problem(d.leafPos(path, e), path, fmt.Sprint(args[0]), d.meant(path))
+		default:
+			d.other(path, e)
+		}
+	}
+}
+
+// below reports whether a problem has been found inside a struct that is one of several that may stand at path. Then CUE
+// says of the whole that it is none of them.
+func (d *diagnosis) below(path []string) bool {
+	f := schemaShape().at(path)
+	if f == nil || f.shape == nil || len(f.shape.variants) == 0 {
+		return false
+	}
+	for k := range d.reported {
+		if strings.HasPrefix(k, key(path)+"\x00") {
+			return true
+		}
+	}
+	return false
+}
+
+// usersOwn reports whether an error is about nothing but the user's own values.
+func (d *diagnosis) usersOwn(e errors.Error) bool {
+	mine := d.userPositions(e)
+	return len(mine) > 0 && len(mine) == len(errors.Positions(e))
+}
+
+// isMessage reports whether an error is that of an error("…").
+func isMessage(e errors.Error) bool {
+	format, args := e.Msg()
+	return format == "%s" && len(args) == 1
+}
+
+func isMismatch(e errors.Error) bool {
+	format, _ := e.Msg()
+	return strings.HasPrefix(format, msgMismatch)
+}
+
+// meant suggests the word among those allowed that is closest to the user's.
+func (d *diagnosis) meant(path []string) string {
+	f := schemaShape().at(path)
+	text, err := d.literal(path)
+	if f == nil || err != nil {
+		return ""
+	}
+	var words []string
+	for _, x := range alternatives(f.expr) {
+		if lit, ok := x.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			words = append(words, unquote(lit.Value))
+		}
+	}
+	if near, ok := didYouMean(text, words); ok {
+		return "did you mean " + quote(near) + "?"
+	}
+	return ""
+}
+
+// literal is the string that the user wrote at path.
+func (d *diagnosis) literal(path []string) (string, error) {
+	for _, p := range d.unit.source.values(path) {
+		if lit, ok := p.value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			return literal.Unquote(lit.Value)
+		}
+	}
+	return "", strconv.ErrSyntax
+}
+
+var unknownYet = regexp.MustCompile(`non-concrete value (.+) \(type `)
+
+// other reports an error in CUE's own words.
+func (d *diagnosis) other(path []string, e errors.Error) {
+	message := pathPrefix.ReplaceAllString(strip(inner(e).Error()), "")
+	suggestion := ""
+	if m := unknownYet.FindStringSubmatch(message); m != nil {
+		message = "this is made of a value that is not known yet: " + m[1]
+		suggestion = valueHint
+	}
+	d.problem(d.leafPos(path, e), path, message, suggestion)
+}
+
+// leafPos is where the user wrote the value that an error is about.
+func (d *diagnosis) leafPos(path []string, e errors.Error) token.Pos {
+	if values := d.unit.source.values(path); len(values) == 1 && values[0].vague == 0 {
+		return d.unit.source.valuePos(path)
+	}
+	if pos := d.userPos(e); pos.IsValid() {
+		return pos
+	}
+	return d.unit.source.valuePos(path)
+}
+
+// conflict reports values of the user's own that contradict each other, naming both places. What the schema would have
+// said to either is then left out.
+func (d *diagnosis) conflict(path []string, errs []errors.Error) bool {
+	for _, e := range errs {
+		format, args := e.Msg()
+		mine := d.userPositions(e)
+		if !strings.HasPrefix(format, msgConflict) || len(mine) < 2 || len(mine) != len(errors.Positions(e)) {
+			continue
+		}
+		// The positions include references; the values themselves are the ones with the literals.
+		places := d.literals(path, mine)
+		other := ""
+		if len(places) > 1 {
+			other = "the other is at " + d.loader.place(places[0])
+		}
+		d.problem(places[len(places)-1], path, fmt.Sprintf("conflicting values %v and %v", args[0], args[1]), other)
+		return true
+	}
+	return false
+}
+
+// literals are the positions among mine at which a value of path is written.
+func (d *diagnosis) literals(path []string, mine []token.Pos) []token.Pos {
+	var at []token.Pos
+	for _, p := range d.unit.source.values(path) {
+		if p.value != nil && slices.Contains(mine, p.value.Pos()) && !slices.Contains(at, p.value.Pos()) {
+			at = append(at, p.value.Pos())
+		}
+	}
+	if len(at) < 2 {
+		at = mine
+	}
+	slices.SortStableFunc(at, token.Pos.Compare)
+	return at
+}
+
+// mismatch reports a value of another type than the schema's.
+func (d *diagnosis) mismatch(path []string, e errors.Error) {
+	name := path[len(path)-1]
+	f := schemaShape().at(path)
+	_, args := e.Msg()
+	if f == nil || len(args) < 4 {
+		d.problem(d.leafPos(path, e), path, strip(inner(e).Error()), "")
+		return
+	}
+	if _, err := strconv.Atoi(name); err == nil && len(path) > 1 {
+		name = "an element of " + path[len(path)-2]
+	}
+	got := fmt.Sprint(args[2])
+	if places := d.unit.source.values(path); len(places) > 0 && places[0].value != nil {
+		got = literalKind(places[0].value, got)
+	}
+	want := describe(f.expr)
+	suggestion := ""
+	if want == "a string" && (got == "a number" || got == "true or false") {
+		suggestion = "put it in quotes: " + quote(fmt.Sprint(args[0]))
+	}
+	if want == "a list of strings" && got == "a string" {
+		suggestion = "put it in brackets: [" + fmt.Sprint(args[0]) + "]"
+		if name == "command" {
+			suggestion = `one element for each word: ["python", "train.py"]`
+		}
+	}
+	d.problem(d.leafPos(path, e), path, fmt.Sprintf("%s is %s, not %s", name, want, got), suggestion)
+}
+
+// literalKind says what the user wrote; typ is CUE's word for it.
+func literalKind(x ast.Expr, typ string) string {
+	switch x := x.(type) {
+	case *ast.StructLit:
+		return "a struct"
+	case *ast.ListLit:
+		return "a list"
+	case *ast.BasicLit:
+		switch x.Kind {
+		case token.STRING:
+			return "a string"
+		case token.INT, token.FLOAT:
+			return "a number"
+		case token.TRUE, token.FALSE:
+			return "true or false"
+		case token.NULL:
+			return "null"
+		}
+	}
+	switch typ {
+	case "int", "float", "number":
+		return "a number"
+	case "bool":
+		return "true or false"
+	case "null":
+		return typ
+	default:
+		return "a " + typ
+	}
+}
+
+// closed reports a field that the schema has and something else forbids.
+func (d *diagnosis) closed(path []string, e errors.Error) {
+	pos := d.userPos(e)
+	if schemaShape().at(path) == nil {
+		d.problem(pos, path, "unknown field "+quote(path[len(path)-1]), "")
+		return
+	}
+	d.problem(pos, path, "the schema has this field, but a definition that it is unified with is closed and has not",
+		"write the template as `_name: {…}`, or end the definition with `...`")
+}
+
+// incomplete reports a value that is a constraint still.
+func (d *diagnosis) incomplete(path []string) {
+	d.problem(d.unit.source.valuePos(path), path, path[len(path)-1]+" has no value yet", valueHint)
+}
+
+const valueHint = "give it a value, or set it with a tag (-t)"

@@ -1,0 +1,155 @@
+package specfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+)
+
+// describe says in words what an expression of the schema admits: "a list of strings".
+func describe(x ast.Expr) string {
+	var words []string
+	for _, option := range alternatives(x) {
+		if w := describeOne(option); !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	return join(words, "or")
+}
+
+func describeOne(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		switch x.Name {
+		case "string", "#Param", "#EnvVar", "#Name", "#Bytes":
+			return "a string"
+		case "int":
+			return "a whole number"
+		case "number":
+			return "a number"
+		case "bool":
+			return "true or false"
+		case "#Scalar":
+			return "a number, string or bool"
+		case "#Axis":
+			return "a list or a struct"
+		}
+		return "a struct"
+	case *ast.BasicLit:
+		return x.Value
+	case *ast.StructLit:
+		return "a struct"
+	case *ast.ListLit:
+		for _, e := range x.Elts {
+			if dots, ok := e.(*ast.Ellipsis); ok {
+				e = dots.Type
+			}
+			if e != nil {
+				return "a list of " + plural(describe(e))
+			}
+		}
+		return "a list"
+	case *ast.BinaryExpr:
+		return describeOne(x.X)
+	case *ast.SelectorExpr: // time.Duration
+		return "a duration"
+	default: // a validator such as strings.MinRunes(1)
+		return "a string"
+	}
+}
+
+func plural(s string) string {
+	if rest, ok := strings.CutPrefix(s, "a "); ok && !strings.Contains(rest, " or ") && !strings.Contains(rest, ",") {
+		return rest + "s"
+	}
+	return s
+}
+
+// kindName says what a user's value is.
+func kindName(k cue.Kind) string {
+	switch k {
+	case cue.NullKind:
+		return "null"
+	case cue.BoolKind:
+		return "a bool"
+	case cue.IntKind, cue.FloatKind, cue.NumberKind:
+		return "a number"
+	case cue.StringKind:
+		return "a string"
+	case cue.BytesKind:
+		return "bytes"
+	case cue.StructKind:
+		return "a struct"
+	case cue.ListKind:
+		return "a list"
+	default:
+		return "that"
+	}
+}
+
+// join is "a, b or c".
+func join(words []string, conjunction string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " " + conjunction + " " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+// pathString writes a path as CUE does: experiments."a-b".command[1].
+func pathString(path []string) string {
+	selectors := make([]cue.Selector, len(path))
+	for i, c := range path {
+		switch n, err := strconv.Atoi(c); {
+		case err == nil && n >= 0 && i > 0:
+			selectors[i] = cue.Index(n)
+		case strings.HasPrefix(c, "#"), strings.HasPrefix(c, "_"):
+			selectors[i] = cue.Str(c)
+			if strings.HasPrefix(c, "#") {
+				selectors[i] = cue.Def(c)
+			}
+		default:
+			selectors[i] = cue.Str(c)
+		}
+	}
+	return cue.MakePath(selectors...).String()
+}
+
+// didYouMean names the candidate that is closest to name, if one is close.
+func didYouMean(name string, candidates []string) (string, bool) {
+	best, least := "", 1+len(name)/3
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(name), strings.ToLower(c)); d <= least && c != name {
+			best, least = c, d-1
+		}
+	}
+	return best, best != ""
+}
+
+// distance is the number of letters to insert, delete, replace or swap with the next to get from a to b.
+func distance(a, b string) int {
+	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], last[j-2]+1)
+			}
+		}
+		last, row = row, next
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,289 @@
+package specfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
+
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// A diagnosis finds what is wrong with one unit and puts it at the user's lines.
+type diagnosis struct {
+	loader *loader
+	unit   *unit
+	// reported are the paths for which a problem has been found along the shape: CUE's own words for it are left out.
+	reported map[string]bool
+}
+
+// diagnose reports every problem of a unit that was evaluated.
+func (l *loader) diagnose(u *unit) {
+	d := &diagnosis{loader: l, unit: u, reported: map[string]bool{}}
+	if u.inst.Err != nil {
+		d.unloadable(errors.Errors(u.inst.Err))
+		return
+	}
+	err := u.value.Validate(cue.Concrete(true))
+	if err == nil && !d.strangers() {
+		return
+	}
+	d.fields(schemaShape(), u.value, nil)
+	d.evaluation(errors.Errors(err))
+}
+
+// strangers reports whether the package has a field that is none of ours. The package itself is not closed.
+func (d *diagnosis) strangers() bool {
+	for _, name := range names(d.unit.value) {
+		if schemaShape().child(name) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// problem reports at the place of path, or of the longest part of it in the source.
+func (d *diagnosis) problem(pos token.Pos, path []string, message, suggestion string) {
+	if !pos.IsValid() {
+		pos = d.unit.source.find(path).pos
+	}
+	d.loader.report(d.unit, pos, path, message, suggestion)
+}
+
+// report adds a problem, and remembers which entry of the spec it makes wrong.
+func (l *loader) report(u *unit, pos token.Pos, path []string, message, suggestion string) {
+	l.wrong[entryOf(path)] = true
+	l.problems = append(l.problems, u.problem(pos, path, message, suggestion))
+}
+
+// problem makes a Problem with an absolute File.
+func (u *unit) problem(pos token.Pos, path []string, message, suggestion string) plan.Problem {
+	p := plan.Problem{Message: message, File: u.dir}
+	if len(path) > 0 {
+		p.Path = pathString(path)
+	}
+	if suggestion != "" {
+		p.Suggestion = &suggestion
+	}
+	switch {
+	case pos.IsValid():
+		at := pos.Position()
+		p.File, p.Line, p.Col = at.Filename, at.Line, at.Column
+	case len(u.source.files) > 0:
+		p.File = u.source.files[0].Filename
+	}
+	return p
+}
+
+// at reports a problem of a value that CUE accepts.
+func (l *loader) at(u *unit, path []string, message, suggestion string) {
+	l.report(u, u.source.valuePos(path), path, message, suggestion)
+}
+
+// firstPos is the package clause of the unit's first file.
+func (u *unit) firstPos() token.Pos {
+	for _, f := range u.source.files {
+		for _, d := range f.Decls {
+			if d.Pos().IsValid() {
+				return d.Pos()
+			}
+		}
+	}
+	return token.NoPos
+}
+
+// place is a position as it is shown in the text of a message.
+func (l *loader) place(pos token.Pos) string {
+	p := pos.Position()
+	return fmt.Sprintf("%s:%d:%d", l.rel(p.Filename), p.Line, p.Column)
+}
+
+// valuePos is the position of the value at path, or of the longest part of path.
+func (s *source) valuePos(path []string) token.Pos {
+	p := s.find(path)
+	if p.depth == len(path) && p.value != nil {
+		if _, isStruct := p.value.(*ast.StructLit); !isStruct && p.value.Pos().IsValid() {
+			return p.value.Pos()
+		}
+	}
+	return p.pos
+}
+
+// fields looks for unknown and missing fields along the shape.
+func (d *diagnosis) fields(s *shape, v cue.Value, path []string) {
+	if s.elem != nil {
+		if s.elem.shape != nil {
+			for i, e := range elements(v) {
+				d.fields(s.elem.shape, e, append(slices.Clip(path), strconv.Itoa(i)))
+			}
+		}
+		return
+	}
+	present := names(v)
+	if !isStruct(v) {
+		// A struct that fits no operand of a disjunction has no fields for CUE; it has in the source.
+		if present = d.unit.source.names(path); present == nil {
+			return
+		}
+	}
+	if len(s.variants) > 0 {
+		s = s.variant(present)
+	}
+	discriminator := func(on string) (string, bool) {
+		text, err := v.LookupPath(cue.MakePath(cue.Str(on))).String()
+		return text, err == nil && d.known(s, on, text)
+	}
+	meant := map[string]bool{} // fields that are there under a wrong name
+	for _, name := range present {
+		f, p := s.child(name), append(slices.Clip(path), name)
+		switch {
+		case f == nil:
+			meant[d.unknown(s, name, p, present, discriminator)] = true
+		case !d.applies(f, discriminator):
+			d.found(p, d.unit.source.find(p).pos, p, "unknown field "+quote(name), "only where "+f.when.String())
+		case f.shape != nil:
+			d.fields(f.shape, v.LookupPath(cue.MakePath(cue.Str(name))), p)
+		}
+	}
+	for _, f := range s.fields {
+		if !f.required || slices.Contains(present, f.name) || meant[f.name] {
+			continue
+		}
+		if _, ok := discriminator(f.when.on); f.when.on != "" && (!ok || !d.applies(f, discriminator)) {
+			continue
+		}
+		p := append(slices.Clip(path), f.name)
+		d.found(p, token.NoPos, p, "missing field "+quote(f.name), f.wants())
+	}
+	for _, x := range s.exclusive {
+		if !slices.ContainsFunc(x.fields, func(n string) bool { return !slices.Contains(present, n) }) {
+			p := append(slices.Clip(path), x.fields[len(x.fields)-1])
+			d.found(append(slices.Clip(path), "_one"), d.unit.source.find(p).pos, path, x.message, "")
+		}
+	}
+}
+
+// found reports a problem, after which CUE's own words about the path at are left out.
+func (d *diagnosis) found(at []string, pos token.Pos, path []string, message, suggestion string) {
+	d.reported[key(at)] = true
+	d.problem(pos, path, message, suggestion)
+}
+
+// elements are those of a list, also where one of them is wrong.
+func elements(v cue.Value) []cue.Value {
+	var out []cue.Value
+	it, err := v.Fields()
+	if !isList(v) {
+		// Fields yields the elements of a list with an error in it.
+		for err == nil && it.Next() {
+			if it.Selector().LabelType() == cue.IndexLabel {
+				out = append(out, it.Value())
+			}
+		}
+		return out
+	}
+	list, _ := v.List()
+	for list.Next() {
+		out = append(out, list.Value())
+	}
+	return out
+}
+
+// known reports whether the schema knows that value of a discriminator. If it does not, that is the only problem.
+func (d *diagnosis) known(s *shape, on, text string) bool {
+	f := s.child(on)
+	if f == nil {
+		return false
+	}
+	for _, x := range alternatives(f.expr) {
+		if lit, ok := x.(*ast.BasicLit); ok && lit.Value == quote(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *diagnosis) applies(f *field, discriminator func(string) (string, bool)) bool {
+	if f.when.on == "" {
+		return true
+	}
+	value, ok := discriminator(f.when.on)
+	return !ok || f.when.holds(value)
+}
+
+// isStruct reports whether v is a struct, also where fields of it are wrong.
+func isStruct(v cue.Value) bool {
+	_, err := v.Fields()
+	return err == nil && len(elements(v)) == 0 && !isList(v)
+}
+
+// names are the fields that the user gave.
+func names(v cue.Value) []string {
+	var names []string
+	it, err := v.Fields()
+	if err != nil {
+		return nil
+	}
+	for it.Next() {
+		if it.Selector().LabelType() == cue.StringLabel && !absent(it.Value()) {
+			names = append(names, it.Selector().Unquoted())
+		}
+	}
+	return names
+}
+
+func key(path []string) string { return strings.Join(path, "\x00") }
+
+// unknown reports a field that the schema does not have, and returns the name that was probably meant.
+func (d *diagnosis) unknown(s *shape, name string, path, present []string, discriminator func(string) (string, bool)) string {
+	pos := d.unit.source.find(path).pos
+	if len(s.fields) == 0 && len(s.patterns) > 0 {
+		d.found(path, pos, path, quote(name)+" cannot be a name here", nameRules[s.patterns[0].name])
+		return ""
+	}
+	allowed := s.names(discriminator)
+	free := slices.DeleteFunc(slices.Clone(allowed), func(n string) bool { return slices.Contains(present, n) })
+	near, ok := didYouMean(name, free)
+	if !ok {
+		near, ok = didYouMean(name, allowed)
+	}
+	hint := "did you mean " + quote(near) + "?"
+	if !ok {
+		hint = "fields here: " + strings.Join(allowed, ", ")
+		if len(path) == 1 {
+			hint += "; a helper of your own is `_" + name + "`"
+		}
+	}
+	d.found(path, pos, path, "unknown field "+quote(name), hint)
+	return near
+}
+
+// nameRules say in words what the patterns of the schema allow.
+var nameRules = map[string]string{
+	"#Param":  "letters, digits and _ . @ / -, with a letter or _ first",
+	"#EnvVar": "the name of an environment variable: letters, digits and _, no digit first",
+}
+
+// wants says what a missing field is to be.
+func (f *field) wants() string {
+	if f.allowed != "" {
+		return f.allowed
+	}
+	if f.shape != nil && f.shape.elem == nil {
+		var needs []string
+		for _, inner := range f.shape.fields {
+			if inner.required && inner.when.on == "" {
+				needs = append(needs, inner.name)
+			}
+		}
+		if len(needs) > 0 {
+			return f.name + " is a struct with " + join(needs, "and")
+		}
+	}
+	return f.name + " is " + describe(f.expr)
+}

@@ -1,0 +1,149 @@
+package specfile
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+)
+
+// unloadable reports why a package could not be evaluated.
+func (d *diagnosis) unloadable(errs []errors.Error) {
+	// The loader gives up at the first file that it cannot parse.
+	if syntax := d.syntax(); len(syntax) > 0 {
+		errs = syntax
+	}
+	for _, e := range errs {
+		d.loading(e)
+	}
+}
+
+// syntax is every syntax error of every file of the package.
+func (d *diagnosis) syntax() []errors.Error {
+	var errs []errors.Error
+	for _, file := range filesOf(d.unit.target, d.unit.module) {
+		if _, err := parser.ParseFile(file, nil, parser.ParseComments); err != nil {
+			errs = append(errs, errors.Errors(err)...)
+		}
+	}
+	return errs
+}
+
+// filesOf are the files of a target on disk, whether or not they can be parsed.
+func filesOf(t target, m *cueModule) []string {
+	var paths []string
+	if t.files != nil {
+		for _, name := range t.files {
+			paths = append(paths, filepath.Join(t.dir, name))
+		}
+		return paths
+	}
+	for dir := t.dir; within(m.root, dir); dir = filepath.Dir(dir) {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if name := filepath.Join(dir, e.Name()); isSpecFile(e.Name()) && packageOf(name) == t.pkg {
+				paths = append(paths, name)
+			}
+		}
+		if dir == m.root {
+			break
+		}
+	}
+	return paths
+}
+
+// loading reports an error that kept the package from being evaluated.
+func (d *diagnosis) loading(e errors.Error) {
+	message := strip(inner(e).Error())
+	suggestion := ""
+	switch {
+	case strings.Contains(message, "cannot find package"), strings.Contains(message, "cannot find module"):
+		suggestion = "packages are not downloaded: copy it below cue.mod/pkg, or remove the import"
+	case strings.HasPrefix(message, "imported and not used"):
+		suggestion = "remove the import"
+	case strings.HasPrefix(message, "reference "):
+		if name, err := strconv.Unquote(strings.Fields(message)[1]); err == nil {
+			suggestion = d.unit.source.reference(name)
+		}
+	}
+	var path []string
+	for _, c := range e.Path() {
+		if strings.Contains(c, "@") { // the import path of a package, not a path in it
+			path = nil
+			break
+		}
+		path = append(path, unquote(c))
+	}
+	if pos := d.userPos(e); pos.IsValid() || len(path) > 0 {
+		d.problem(pos, path, message, suggestion)
+		return
+	}
+	if strings.Contains(message, "module.cue") {
+		p := d.unit.problem(token.NoPos, nil, message, suggestion)
+		p.File = filepath.Join(d.unit.module.root, "cue.mod", "module.cue")
+		d.loader.wrong[""] = true
+		d.loader.problems = append(d.loader.problems, p)
+		return
+	}
+	if pos, tag := d.badTag(); tag != "" {
+		d.problem(pos, nil, "the value of -t "+tag+" does not have the type of the tag: "+message, "")
+		return
+	}
+	d.problem(token.NoPos, nil, message, suggestion)
+}
+
+var tagType = regexp.MustCompile(`^@tag\(\s*(\w+).*\btype=(int|number|bool)\b`)
+
+// badTag finds the tag whose value does not have the type that its attribute says; CUE does not say which it is.
+func (d *diagnosis) badTag() (pos token.Pos, tag string) {
+	for _, f := range d.unit.source.files {
+		ast.Walk(f, func(n ast.Node) bool {
+			a, ok := n.(*ast.Attribute)
+			if !ok {
+				return true
+			}
+			m := tagType.FindStringSubmatch(a.Text)
+			for _, t := range d.loader.Tags {
+				if key, value, _ := strings.Cut(t, "="); m != nil && key == m[1] && !hasType(value, m[2]) {
+					pos, tag = a.Pos(), t
+				}
+			}
+			return true
+		}, nil)
+	}
+	return pos, tag
+}
+
+func hasType(value, typ string) bool {
+	var err error
+	switch typ {
+	case "bool":
+		_, err = strconv.ParseBool(value)
+	default:
+		_, err = strconv.ParseFloat(value, 64)
+	}
+	return err == nil
+}
+
+// reference suggests a name for one that is not found.
+func (s *source) reference(name string) string {
+	var names []string
+	for n := range s.top {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	if near, ok := didYouMean(name, names); ok {
+		return "did you mean " + quote(near) + "?"
+	}
+	if name == "schema" {
+		return `import "github.com/xrun-dev/xrun/schema" at the top of the file`
+	}
+	return ""
+}

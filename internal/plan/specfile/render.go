@@ -1,0 +1,63 @@
+package specfile
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// heading is "file:line:col: path: message" without the parts that are unknown.
+func heading(p plan.Problem) string {
+	s := where(p)
+	if p.Path != "" {
+		s += p.Path + ": "
+	}
+	return s + p.Message
+}
+
+func where(p plan.Problem) string {
+	switch {
+	case p.File == "":
+		return ""
+	case p.Line == 0:
+		return p.File + ": "
+	default:
+		return fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Col)
+	}
+}
+
+// Render writes problems for a reader: the place, what is wrong, the line with a mark below the column, what to do.
+func Render(w io.Writer, ps []plan.Problem, color bool) error {
+	var b strings.Builder
+	for _, p := range ps {
+		render(&b, p, color)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func render(b *strings.Builder, p plan.Problem, color bool) {
+	paint := func(code, s string) string {
+		if !color || s == "" {
+			return s
+		}
+		return "\x1b[" + code + "m" + s + "\x1b[0m"
+	}
+	b.WriteString(paint("1", where(p)))
+	if p.Path != "" {
+		b.WriteString(visible(p.Path) + ": ")
+	}
+	b.WriteString(paint("31", visible(p.Message)) + "\n")
+	margin := "      "
+	if p.Line > 0 && p.Excerpt != "" {
+		number := fmt.Sprintf("%5d ", p.Line)
+		margin = strings.Repeat(" ", len(number))
+		line, caret := excerpt(p.Excerpt, p.Col)
+		fmt.Fprintf(b, "%s| %s\n%s| %s%s\n", number, line, margin, caret, paint("31", "^"))
+	}
+	if p.Suggestion != nil && *p.Suggestion != "" {
+		b.WriteString(margin + "= " + paint("36", visible(*p.Suggestion)) + "\n")
+	}
+}

@@ -1,0 +1,87 @@
+package plan
+
+// Unbuilt lists what the spec asks for and this version cannot do yet. Such a spec is checked and planned, and refused
+// by a run before anything starts: a promise that is kept half would be worse than none.
+func Unbuilt(s *Spec) []Finding {
+	u := &checker{spec: s}
+	for i := range s.Experiments {
+		e := &s.Experiments[i]
+		u.at = []string{"experiments", e.Name}
+		for _, f := range unbuiltFields(e) {
+			if f.asked {
+				u.unbuilt(f.path...)
+			}
+		}
+	}
+	u.at = nil
+	for _, h := range s.Hosts {
+		if h.Kind != "local" {
+			u.at = []string{"hosts", h.Name}
+			u.add([]string{"kind"}, "", "hosts of kind %s are not built yet", h.Kind)
+		}
+	}
+	u.at = []string{"settings"}
+	if s.Settings.Deadline != "" {
+		u.unbuilt("deadline")
+	}
+	if s.Settings.Budget != nil {
+		u.unbuilt("budget")
+	}
+	if s.Settings.KeepRuns != nil {
+		u.unbuilt("keep_runs")
+	}
+	if len(s.Settings.Notify) > 0 {
+		u.unbuilt("notify")
+	}
+	return u.found
+}
+
+func (c *checker) unbuilt(path ...string) {
+	name := ""
+	for _, p := range path {
+		name += "." + p
+	}
+	c.add(path, "", "%s is not built yet", name[1:])
+}
+
+type unbuiltField struct {
+	asked bool
+	path  []string
+}
+
+func unbuiltFields(e *Experiment) []unbuiltField {
+	fs := []unbuiltField{
+		{e.Code.Ref != "", []string{"code", "ref"}},
+		{e.Setup != nil, []string{"setup"}},
+		{len(e.Secrets) > 0, []string{"secrets"}},
+		{len(e.Data) > 0, []string{"data"}},
+		{len(e.Inputs) > 0, []string{"inputs"}},
+		{e.Container != nil, []string{"container"}},
+		{e.Checkpoint != nil, []string{"checkpoint"}},
+		{e.Evaluate != nil, []string{"evaluate"}},
+		{e.Loop != nil, []string{"loop"}},
+		{e.Claim != nil, []string{"claim"}},
+		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
+		{e.Needs.CPUs > 0, []string{"needs", "cpus"}},
+		{e.Needs.Memory > 0, []string{"needs", "memory"}},
+		{e.Needs.Disk > 0, []string{"needs", "disk"}},
+		{e.Retry != nil && e.Retry.Max > 0, []string{"retry"}},
+		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
+		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
+		{len(e.Artifacts.Paths) > 0, []string{"artifacts", "paths"}},
+		{notLog(e.Objective.From), []string{"objective", "from"}},
+	}
+	for _, name := range sortedKeys(e.Metrics) {
+		fs = append(fs, unbuiltField{notLog(e.Metrics[name].From), []string{"metrics", name, "from"}})
+	}
+	if e.Sweep != nil {
+		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
+	}
+	if glob := e.glob(); glob != "" {
+		_, where := e.declared()
+		fs = append(fs, unbuiltField{true, where[glob]})
+	}
+	return fs
+}
+
+func notLog(s *Source) bool { return s != nil && s.Kind != "log" }

@@ -1,0 +1,208 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+)
+
+// Live follows a run in plain lines, for a terminal and for a cron job's log alike. Quiet, it says nothing until
+// something goes wrong: a cron job whose run went well sends no mail.
+type Live struct {
+	w      io.Writer
+	quiet  bool
+	state  State
+	begun  bool
+	done   int
+	failed bool
+}
+
+// NewLive returns a Live that writes to w. What w does not take is lost: a terminal that went away stops no run.
+func NewLive(w io.Writer, quiet bool) *Live { return &Live{w: w, quiet: quiet} }
+
+// State is what the events so far say.
+func (l *Live) State() *State { return &l.state }
+
+// Handle takes one event and says what is worth a line.
+func (l *Live) Handle(e ledger.Event) {
+	l.state.Apply(e)
+	switch b := e.Body.(type) {
+	case ledger.RunStarted:
+		for _, w := range b.Warnings {
+			l.say("warning: %s", w)
+		}
+	case ledger.RunResumed:
+		l.begun = false
+		for _, a := range b.Accepted {
+			l.say("warning: resumed with a changed spec: %s", a)
+		}
+		l.begin() // now: what is adopted may end before anything is started
+	case ledger.ExperimentPlanned, ledger.TrialPlanned, ledger.CodeStored:
+	case ledger.AttemptIntended:
+		l.begin()
+		l.retry(b)
+	case ledger.AttemptState:
+		if b.State == ledger.Unknown {
+			t := l.state.trial(b.Key)
+			l.say("%s does not answer%s; %s may still run there", t.last().host, because(b.Reason), l.name(t))
+		}
+	case ledger.TrialFinished:
+		if b.State == ledger.Reused {
+			if l.begun {
+				l.done++
+			}
+			break // told by begin, all at once
+		}
+		l.begin()
+		l.trial(l.state.trial(b.Key))
+	case ledger.HostState:
+		if b.State != "serving" {
+			l.say("host %s: %s%s", b.Host, b.State, because(b.Reason))
+		}
+	case ledger.Warning:
+		l.say("warning: %s", b.Message)
+	case ledger.IterationFinished:
+		l.begin()
+		l.say("%s: iteration %d %s%s", b.Experiment, b.Iteration, b.Decision, because(b.Reason))
+	case ledger.RunInterrupted:
+		l.end(true)
+		why, argv := l.state.Next()
+		l.say("%s: %s", strings.ToLower(why[:1])+why[1:], shell(argv))
+	case ledger.RunFinished:
+		l.begin()
+		l.end(false)
+	}
+}
+
+func (l *Live) line(format string, args ...any) {
+	fmt.Fprintln(l.w, visible(fmt.Sprintf(format, args...)))
+}
+
+// say writes a line unless quiet.
+func (l *Live) say(format string, args ...any) {
+	if !l.quiet {
+		l.line(format, args...)
+	}
+}
+
+// begin says once what the run is going to do, when its plan is known.
+func (l *Live) begin() {
+	if l.begun {
+		return
+	}
+	l.begun = true
+	reused, total := 0, 0
+	l.done = 0
+	for _, x := range l.state.experiments {
+		for _, t := range x.trials {
+			total++
+			if t.finished == nil {
+				continue
+			}
+			l.done++
+			if t.finished.State == ledger.Reused {
+				reused++
+			}
+		}
+	}
+	line := fmt.Sprintf("run %s: %s of %s", l.state.run, count(total, "trial"), count(len(l.state.experiments), "experiment"))
+	if reused > 0 {
+		line += fmt.Sprintf(", %d reused", reused)
+	}
+	if l.state.resumed > 0 {
+		line += fmt.Sprintf(", %d done before", l.done-reused)
+	}
+	l.say("%s", line)
+}
+
+// retry says that an earlier attempt failed and another one follows.
+func (l *Live) retry(b ledger.AttemptIntended) {
+	t := l.state.trial(b.Key)
+	if b.Attempt.Attempt < 2 {
+		return
+	}
+	for _, a := range t.attempts {
+		if a.n == b.Attempt.Attempt-1 && a.finished != nil {
+			l.say("attempt %d of %s on %s; the one before: %s%s", b.Attempt.Attempt, l.name(t), b.Host,
+				orElse(a.finished.Cause, string(a.finished.State)), because(a.finished.Message))
+		}
+	}
+}
+
+// trial says how a trial ended. Reused ones were counted in the first line.
+func (l *Live) trial(t *trial) {
+	l.done++
+	x := l.state.experiment(t.key.Experiment)
+	switch state := t.final(); state {
+	case ledger.Reused:
+	case ledger.Succeeded:
+		line := fmt.Sprintf("%s ok      %s", l.progress(), l.name(t))
+		if v, ok := t.value(); ok {
+			line += fmt.Sprintf("  %s %s", x.objective().Metric, short(v))
+		}
+		l.say("%s%s", line, where(t))
+	case ledger.NotRun, ledger.Cancelled, ledger.StoppedEarly:
+		cause, message := t.cause()
+		l.say("%s %-7s %s%s", l.progress(), strings.ReplaceAll(string(state), "_", " "), l.name(t), because(join(cause, message)))
+	default:
+		l.failed = true
+		cause, message := t.cause()
+		l.line("%s %-7s %s%s%s", l.progress(), strings.ToUpper(string(state)), l.name(t), because(join(cause, message)), where(t))
+		if o := t.outcome(); o != nil && o.Log != "" {
+			l.line("        log: %s", o.Log)
+		}
+	}
+}
+
+// progress is "[ 7/18]".
+func (l *Live) progress() string {
+	total := 0
+	for _, x := range l.state.experiments {
+		total += len(x.trials)
+	}
+	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(total)), l.done, total)
+}
+
+// name is the trial with its experiment.
+func (l *Live) name(t *trial) string {
+	return t.key.Experiment + " " + clip(t.name(), 120, "report.json")
+}
+
+// where is how long and where a trial ran: "  (3 min 12 s, gpu-a)".
+func where(t *trial) string {
+	o, a := t.outcome(), t.counted()
+	if o == nil || a == nil {
+		return ""
+	}
+	return fmt.Sprintf("  (%s, %s)", duration(o.DurationS), a.host)
+}
+
+// end is the summary. Quiet, it comes only after a failure or an interruption.
+func (l *Live) end(always bool) {
+	f := l.state.finished
+	if l.quiet && !l.failed && !always && (f == nil || f.ExitCode == 0) {
+		return
+	}
+	line := fmt.Sprintf("run %s: %s; took %s", l.state.run, l.state.headline(), duration(l.state.wall().Seconds()))
+	if f != nil && f.Reason != "" {
+		line += "; " + f.Reason
+	}
+	l.line("%s", line)
+}
+
+// join is "cause: message", or the one of them that there is.
+func join(cause, message string) string {
+	if cause == "" || message == "" {
+		return cause + message
+	}
+	return cause + ": " + message
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+)
+
+// random reports whether the points are samples of distributions.
+func (x *Experiment) random() bool {
+	var spec struct {
+		Sweep struct {
+			Random json.RawMessage `json:"random"`
+		} `json:"sweep"`
+	}
+	// A spec that cannot be read is treated as any other sweep.
+	return json.Unmarshal(x.of.planned.Spec, &spec) == nil && len(spec.Sweep.Random) > 0
+}
+
+// hosts says where it ran, what stood idle, and what it cost.
+func (m *markdown) hosts() {
+	if len(m.Report.Hosts) == 0 {
+		return
+	}
+	m.section(2, "Hosts and cost")
+	m.header([]column{
+		{"host", false},
+		{"kind", false},
+		{"GPUs", false},
+		{"trials", true},
+		{"failed", true},
+		{"busy", true},
+		{"idle", true},
+		{"note", false},
+	})
+	for i := range m.Report.Hosts {
+		h := &m.Report.Hosts[i]
+		idle := ""
+		if h.IdleS != nil {
+			idle = duration(*h.IdleS)
+		}
+		m.row([]string{
+			cell(h.Name), cell(h.Kind), cell(models(h.GPUs)), fmt.Sprint(h.Trials), fmt.Sprint(h.Failed), duration(h.BusyS), idle,
+			cell(deref(h.Note)),
+		})
+	}
+	t := m.Totals
+	m.printf("\n%s GPU-hours in %s", short(round(t.GPUHours, 2)), duration(t.WallS))
+	if a := t.Agent; a.Turns > 0 {
+		m.printf("; agents: %s, %d tokens in, %d out", count(a.Turns, "turn"), a.Tokens.Input, a.Tokens.Output)
+		if a.USD != nil {
+			m.printf(", $%.2f", *a.USD)
+		}
+	}
+	m.printf(". Busy and idle count slots: a host with two slots has two hours in an hour.\n")
+	m.idle()
+}
+
+// idle says in GPU-hours what stood idle, and why.
+func (m *markdown) idle() {
+	hours, sum := map[string]float64{}, 0.0
+	for i := range m.Report.Hosts {
+		h := &m.Report.Hosts[i]
+		for why, s := range h.IdleWhy {
+			hours[why] += s / 3600 * float64(len(h.GPUs)) / float64(h.Slots)
+		}
+	}
+	var parts []string
+	for _, why := range slices.SortedFunc(maps.Keys(hours), func(a, b string) int {
+		return cmp.Or(cmp.Compare(hours[b], hours[a]), cmp.Compare(a, b))
+	}) {
+		if h := round(hours[why], 2); h > 0 {
+			sum += hours[why]
+			parts = append(parts, fmt.Sprintf("%s %s", short(h), strings.ReplaceAll(why, "_", " ")))
+		}
+	}
+	if len(parts) > 0 {
+		m.printf("Idle GPU-hours: %s (%s).\n", short(round(sum, 2)), strings.Join(parts, ", "))
+	}
+}
+
+// models is "2 × NVIDIA H100".
+func models(gpus []ledger.GPU) string {
+	counts := map[string]int{}
+	var order []string
+	for _, g := range gpus {
+		name := cmp.Or(g.Model, "GPU")
+		if counts[name]++; counts[name] == 1 {
+			order = append(order, name)
+		}
+	}
+	for i, name := range order {
+		order[i] = fmt.Sprintf("%d × %s", counts[name], name)
+	}
+	return strings.Join(order, ", ")
+}
+
+// next is the command to type now.
+func (m *markdown) next() {
+	why, argv := m.state.Next()
+	if len(argv) == 0 {
+		return
+	}
+	m.section(2, "Next")
+	m.printf("%s:\n\n%s", why, fence("sh", shell(argv)))
+}
+
+// Next is the command that a reader of the report should type now, and why; nothing where there is nothing to do.
+func (s *State) Next() (why string, argv []string) {
+	n := s.Counts().Trials
+	switch {
+	case s.run == "":
+		return "", nil
+	case !s.complete():
+		return "Go on where it stopped; nothing that finished is run again", []string{"xrun", "resume", s.run}
+	case s.finished.Outcome == "budget":
+		return "Go on with what the budget left out", []string{"xrun", "resume", s.run}
+	case n.Failed > 0:
+		if f := s.failures(); n.Succeeded+n.Reused == 0 && f[0].first != nil {
+			return "See why the first one failed", []string{"xrun", "logs", s.ref(f[0].first)}
+		}
+		return "Once the cause is mended, run only what failed again", append(s.again(), "--rerun", "failed")
+	case n.Lost+n.NotRun > 0:
+		return "Run what has no result yet", s.again()
+	}
+	for _, x := range s.experiments {
+		if _, best, _ := s.rank(x); best != nil {
+			return "See the winner whole: its attempts, metrics and files",
+				[]string{"xrun", "show", s.ref(x.byID[*best.Trial])}
+		}
+	}
+	return "", nil
+}
+
+func (s *State) ref(t *trial) string { return s.run + "/" + t.key.Experiment + "/" + t.key.Trial }
+
+// again is the command that plans the same experiments anew.
+func (s *State) again() []string {
+	argv := []string{"xrun", "run"}
+	if s.started == nil {
+		return argv
+	}
+	argv = append(argv, s.started.Paths...)
+	for _, t := range s.started.Tags {
+		argv = append(argv, "-t", t)
+	}
+	if s.started.Inventory != "" {
+		argv = append(argv, "--inventory", s.started.Inventory)
+	}
+	return argv
+}

@@ -1,0 +1,323 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// Longest tables and lists of report.md; the rest is in report.json.
+const (
+	maxRows     = 30
+	maxMetrics  = 4
+	maxFailures = 10
+)
+
+// experiment writes the table of one experiment.
+func (m *markdown) experiment(x *Experiment) {
+	m.section(2, escapeText(visible(x.Name)))
+	switch {
+	case len(x.Iterations) > 0:
+		m.iterations(x)
+	case len(x.Points) > 1:
+		m.points(x)
+	default:
+		m.trials(x)
+	}
+	if x.StopReason != nil && *x.StopReason != "complete" {
+		m.printf("\nStopped: %s.\n", inlineText(*x.StopReason))
+	}
+}
+
+// withResult counts the points that have a value.
+func (x *Experiment) withResult() int {
+	n := 0
+	for i := range x.Points {
+		if x.Points[i].N > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ranked is the points as the table shows them: by rank, those without a result last, else in plan order.
+func (x *Experiment) ranked() []*Point {
+	points := make([]*Point, len(x.Points))
+	for i := range x.Points {
+		points[i] = &x.Points[i]
+	}
+	place := func(p *Point) int {
+		if p.Rank == nil {
+			return math.MaxInt
+		}
+		return *p.Rank
+	}
+	slices.SortStableFunc(points, func(a, b *Point) int { return cmp.Compare(place(a), place(b)) })
+	return points
+}
+
+// parameters are the names of those that vary over the points, in the order of the axes, and the others with their
+// value.
+func (x *Experiment) parameters() (vary []string, fixed plan.Params) {
+	var names []string
+	if x.of.planned != nil {
+		for _, a := range x.of.planned.Axes {
+			names = append(names, a.Name)
+		}
+	}
+	values := map[string]map[plan.Value]int{}
+	for i := range x.Points {
+		for _, p := range x.Points[i].Params {
+			if values[p.Name] == nil {
+				values[p.Name] = map[plan.Value]int{}
+			}
+			values[p.Name][p.Value]++
+			if !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	for _, n := range names {
+		var only plan.Value
+		seen := 0
+		for v, k := range values[n] {
+			only, seen = v, seen+k
+		}
+		switch {
+		case len(values[n]) == 0:
+		case len(values[n]) == 1 && seen == len(x.Points):
+			fixed = append(fixed, plan.Param{Name: n, Value: only})
+		default:
+			vary = append(vary, n)
+		}
+	}
+	return vary, fixed
+}
+
+// points writes the ranked table of a sweep.
+func (m *markdown) points(x *Experiment) {
+	vary, fixed := x.parameters()
+	m.printf("%s, %s.", count(len(x.Points), "point"), count(len(x.Trials), "trial"))
+	if x.Objective.Metric != "" {
+		m.printf(" %s %s.", capital(x.Objective.Direction), inline(x.Objective.Metric))
+	}
+	if len(fixed) > 0 {
+		m.printf(" All with %s.", pointName(fixed))
+	}
+	metrics := x.otherMetrics()
+	columns := []column{{"rank", true}}
+	for _, n := range vary {
+		columns = append(columns, column{cell(n), x.numeric(n)})
+	}
+	columns = append(columns, column{"n", true}, column{cell(cmp.Or(x.Objective.Metric, "objective")), true}, column{"sd", true},
+		column{"95 % interval", true})
+	for _, n := range metrics {
+		columns = append(columns, column{cell(n), true})
+	}
+	columns = append(columns, column{"", false})
+	m.printf("\n\n")
+	m.header(columns)
+	f, rows := x.scale(), x.ranked()
+	for i, p := range rows {
+		if i == maxRows {
+			break
+		}
+		m.row(x.pointRow(p, f, vary, metrics))
+	}
+	if len(rows) > maxRows {
+		m.printf("\nThe first %d of %d points; the others are in report.json.\n", maxRows, len(rows))
+	}
+	if n := legend(x); n != "" {
+		m.printf("\n%s\n", n)
+	}
+}
+
+// legend explains the marks of a table.
+func legend(x *Experiment) string {
+	switch {
+	case x.Best == nil:
+		return ""
+	case x.Best.point.TiedWithBest == nil && x.withResult() < 2:
+		return ""
+	case x.Best.point.TiedWithBest == nil:
+		return "One value each: cannot tell what is noise."
+	}
+	for i := range x.Points {
+		p := &x.Points[i]
+		if p != x.Best.point && p.TiedWithBest != nil && *p.TiedWithBest {
+			return "≈ cannot be told from the best. With 95 % confidence the truly best point is among the marked ones."
+		}
+	}
+	return ""
+}
+
+func (x *Experiment) pointRow(p *Point, f scale, vary, metrics []string) []string {
+	rank := "–"
+	if p.Rank != nil {
+		rank = fmt.Sprint(*p.Rank)
+	}
+	row := []string{rank}
+	for _, n := range vary {
+		v, ok := p.Params.Get(n)
+		if !ok {
+			row = append(row, "–")
+			continue
+		}
+		row = append(row, cell(v.String()))
+	}
+	n := fmt.Sprint(p.N)
+	if p.N != len(p.of) {
+		n = fmt.Sprintf("%d of %d", p.N, len(p.of))
+	}
+	interval := ""
+	if p.CILow != nil && p.CIHigh != nil {
+		interval = f.format(p.CILow) + " to " + f.format(p.CIHigh)
+	}
+	row = append(row, n, f.format(p.Mean), f.spread(p.SD), interval)
+	for _, name := range metrics {
+		row = append(row, p.metric(name))
+	}
+	return append(row, x.mark(p))
+}
+
+// mark is the last cell of a point's row: best, tied, or why there is no number.
+func (x *Experiment) mark(p *Point) string {
+	switch {
+	case p.N == 0:
+		return p.states()
+	case x.Best != nil && p == x.Best.point:
+		return "**best**"
+	case p.TiedWithBest != nil && *p.TiedWithBest:
+		return "≈ best"
+	}
+	return ""
+}
+
+// states says how the trials of a point without a result ended.
+func (p *Point) states() string {
+	var words []string
+	counts := map[string]int{}
+	for _, t := range p.of {
+		cause, _ := t.cause()
+		w := cmp.Or(cause, strings.ReplaceAll(string(t.state()), "_", " "))
+		if counts[w]++; counts[w] == 1 {
+			words = append(words, w)
+		}
+	}
+	for i, w := range words {
+		if counts[w] > 1 {
+			words[i] = fmt.Sprintf("%s ×%d", w, counts[w])
+		}
+		words[i] = cell(words[i])
+	}
+	return list(words, 3)
+}
+
+// metric is the mean of a further metric over the trials of p that count.
+func (p *Point) metric(name string) string {
+	sum, n := 0.0, 0
+	for _, t := range p.of {
+		if _, ok := t.value(); !ok {
+			continue
+		}
+		if v, ok := t.outcome().Metrics[name]; ok && finite(float64(v)) != nil {
+			sum += float64(v)
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.4g", sum/float64(n))
+}
+
+// otherMetrics are the further metrics that the experiment asked for.
+func (x *Experiment) otherMetrics() []string {
+	if x.of.planned == nil {
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Clone(x.of.planned.Metrics), func(n string) bool { return n == x.Objective.Metric })
+	return names[:min(len(names), maxMetrics)]
+}
+
+// numeric reports whether a parameter is a number wherever it is.
+func (x *Experiment) numeric(name string) bool {
+	for i := range x.Points {
+		if v, ok := x.Points[i].Params.Get(name); ok && v.Kind() != plan.Number {
+			return false
+		}
+	}
+	return true
+}
+
+// trials writes the trials of an experiment that compares nothing.
+func (m *markdown) trials(x *Experiment) {
+	if len(x.Trials) == 0 {
+		m.printf("It has no trials.\n")
+		return
+	}
+	if len(x.Points) > 0 && len(x.Points[0].Params) > 0 {
+		m.printf("With %s.\n\n", pointName(x.Points[0].Params))
+	}
+	metrics := x.otherMetrics()
+	columns := []column{{"seed", true}, {cell(cmp.Or(x.Objective.Metric, "objective")), true}}
+	for _, n := range metrics {
+		columns = append(columns, column{cell(n), true})
+	}
+	m.header(append(columns, column{"state", false}, column{"time", true}, column{"host", false}))
+	f := x.scale()
+	for i := range x.Trials {
+		if i == maxRows {
+			m.printf("\nThe first %d of %d trials; the others are in report.json.\n", maxRows, len(x.Trials))
+			break
+		}
+		t := &x.Trials[i]
+		row := []string{fmt.Sprint(t.Seed), f.format(t.Objective)}
+		for _, n := range metrics {
+			text := ""
+			if v := t.Metrics[n]; v != nil {
+				text = fmt.Sprintf("%.4g", *v)
+			}
+			row = append(row, text)
+		}
+		m.row(append(row, trialState(t), trialTime(t), cell(deref(t.Host))))
+	}
+}
+
+func trialState(t *Trial) string {
+	if t.Cause != nil {
+		return cell(t.State + ": " + *t.Cause)
+	}
+	return cell(t.State)
+}
+
+func trialTime(t *Trial) string {
+	if t.DurationS == nil {
+		return ""
+	}
+	return duration(*t.DurationS)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// iterations writes what a loop tried.
+func (m *markdown) iterations(x *Experiment) {
+	m.header([]column{{"iteration", true}, {"phase", false}, {"decision", false}, {cell(cmp.Or(x.Objective.Metric, "objective")), true}, {"change", false}, {"reason", false}})
+	f := x.scale()
+	for i, it := range x.Iterations {
+		if i == maxRows {
+			m.printf("\nThe first %d of %d iterations; the others are in report.json.\n", maxRows, len(x.Iterations))
+			break
+		}
+		m.row([]string{fmt.Sprint(it.N), cell(it.Phase), cell(it.Decision), f.format(it.Metric), cell(deref(it.Candidate.Summary)), cell(it.Reason)})
+	}
+}
