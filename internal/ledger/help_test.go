@@ -121,4 +121,3 @@ func ended(k Key, n int, s State) AttemptFinished {
 func attempted(k Key, point string, s State) []Body {
 	return []Body{planned(k, point), intended(k, 1), AttemptStarted{Attempt: Attempt{k, 1}, GPUs: []GPU{}}, ended(k, 1, s), TrialFinished{Key: k, State: s, Attempt: 1}}
 }
-

@@ -42,13 +42,17 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 			return nil, fmt.Errorf("create ledger %s: %w", path, err)
 		}
 	}
-	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(4)
 	if err := probe(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	// The file remembers this. It is set after a look at the file, because it changes one.
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
 	}
 	l := &Ledger{db: db, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	go l.write()
@@ -154,21 +158,28 @@ func (l *Ledger) commit(batch []request) error {
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	p := &projector{tx: tx}
-	for _, r := range batch {
-		for i := range r.events {
-			if err := insert(ctx, p, &r.events[i]); err != nil {
-				return errors.Join(fmt.Errorf("write ledger: %w", err), p.close(), tx.Rollback())
-			}
-		}
-	}
-	if err := p.close(); err != nil {
-		return errors.Join(fmt.Errorf("write ledger: %w", err), tx.Rollback())
+	if err := store(ctx, tx, batch); err != nil {
+		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
+		_ = tx.Rollback()
+		return fmt.Errorf("write ledger: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	return nil
+}
+
+func store(ctx context.Context, tx *sql.Tx, batch []request) error {
+	p := &projector{tx: tx}
+	for _, r := range batch {
+		for i := range r.events {
+			if err := insert(ctx, p, &r.events[i]); err != nil {
+				_ = p.close() // of no interest beside err
+				return err
+			}
+		}
+	}
+	return p.close()
 }
 
 func (l *Ledger) tell(batch []request) {
