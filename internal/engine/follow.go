@@ -81,6 +81,18 @@ func (f *follower) reading(r metric.Reading) {
 		f.printed()
 		f.printed = nil
 	}
+	f.keep(r)
+	if now := f.now(); now.Sub(f.flushed) >= f.every {
+		f.append(f.series()...)
+		if !f.flushed.IsZero() {
+			f.every = min(2*f.every, lastFlush)
+		}
+		f.flushed = now
+	}
+}
+
+// keep makes a reading wait for the next flush.
+func (f *follower) keep(r metric.Reading) {
 	v := ledger.MetricValue{Value: ledger.Number(r.Value), Line: r.Line}
 	if !finite(r.Value) {
 		v.Text = r.Text
@@ -90,13 +102,6 @@ func (f *follower) reading(r metric.Reading) {
 		v.Step = &step
 	}
 	f.pending[r.Metric] = append(f.pending[r.Metric], v)
-	if now := f.now(); now.Sub(f.flushed) >= f.every {
-		f.append(f.series()...)
-		if !f.flushed.IsZero() {
-			f.every = min(2*f.every, lastFlush)
-		}
-		f.flushed = now
-	}
 }
 
 // series takes what is pending.
