@@ -1,4 +1,114 @@
-// Command xrun runs experiments that are written in CUE.
+// Command xrun plans and runs experiments that are written in CUE, and reports what they found.
+//
+//	xrun init                  make a package that works
+//	xrun plan ./experiments    show what would run, where, and why
+//	xrun run ./experiments     run it; finished trials are never run twice
+//	xrun report last           read the result again
+//
+// `xrun --help` lists the commands, `xrun help exit-codes` and the other topics explain the contract.
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/xrun-dev/xrun/internal/hosts"
+)
+
+// Set by tests before main, so that scripts read the same every time.
+var (
+	testOnlyNow func() time.Time
+	testOnlyID  func() string
+)
+
+func main() {
+	// A supervisor outlives the process that started it and must not read a spec, a flag or a signal: it comes first.
+	if len(os.Args) == 2 && os.Args[1] == superviseArg {
+		os.Exit(hosts.Supervise(os.Stdin, os.Stdout, os.Stderr))
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	// A reader that went away (| head) is an error of that write, not the end of a run. Notify, unlike Ignore, is not
+	// inherited by what we start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		s := <-signals
+		cancel(interrupted{s})
+		// Asked twice: leave at once. Every fact that was shown is on disk.
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interrupted is the cause of a context that a signal ended.
+type interrupted struct{ os.Signal }
+
+func (i interrupted) Error() string { return "signal: " + i.String() }
+
+// exitCode is what kong is made to panic with when it wants to exit.
+type exitCode int
+
+// run parses args and executes one command. It never exits the process.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args, now: time.Now, asJSON: wantsJSON(args)}
+	if testOnlyNow != nil {
+		a.now = testOnlyNow
+	}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exitCode:
+			code = int(r)
+		default:
+			code = a.fail(&bugError{value: r, stack: debug.Stack()})
+		}
+	}()
+	var c cli
+	k, err := kong.New(&c, kong.Name("xrun"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
+	if err != nil {
+		return a.fail(&bugError{value: err})
+	}
+	kctx, err := k.Parse(args)
+	if err != nil {
+		return a.fail(usageError(err))
+	}
+	if err := a.prepare(&c.globals); err != nil {
+		return a.fail(err)
+	}
+	err = kctx.Run()
+	var done exitStatus
+	if errors.As(err, &done) {
+		return int(done)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = &cliError{code: exitInterrupted, kind: "interrupted", msg: fmt.Sprintf("%v; nothing was lost", context.Cause(ctx)), hint: "`xrun resume` goes on with a run that had begun"}
+	}
+	return a.fail(err)
+}
+
+// exitStatus is the error of a command that has said everything and only wants another exit code.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// status is nil for 0.
+func status(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitStatus(code)
+}

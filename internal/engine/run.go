@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -144,8 +145,9 @@ type hostState struct {
 	host    Host
 	cap     hosts.Capacity
 	waiting []*lane
-	busy    int // attempts handed to it
-	adopted int // of those, the ones it ran before we came
+	busy    int           // attempts handed to it
+	adopted int           // of those, the ones it ran before we came
+	turn    chan struct{} // closed when the newest attempt has reached it
 }
 
 // A lane is a goroutine that takes one attempt after another to one host. A host has one for each slot, and one for
@@ -273,6 +275,8 @@ func (r *run) give(h *hostState) {
 		if t.adopt != nil {
 			h.adopted++
 		}
+		t.before, t.after = h.turn, make(chan struct{})
+		h.turn = t.after
 		l.next <- t
 	}
 }
@@ -317,9 +321,31 @@ func (r *run) serve(ctx context.Context, l *lane) {
 		if !ok {
 			return
 		}
-		r.results <- r.execute(ctx, l.host, t)
+		r.results <- r.guarded(ctx, l.host, t)
 	}
 }
+
+// guarded is execute, with a panic of ours made an error: what runs elsewhere is not torn down with us.
+func (r *run) guarded(ctx context.Context, h *hostState, t *task) (res result) {
+	after := sync.OnceFunc(func() { close(t.after) })
+	t.arrived = after
+	defer func() {
+		after()
+		if v := recover(); v != nil {
+			res = result{task: t, host: h, err: &BugError{Value: v, Stack: debug.Stack()}}
+		}
+	}()
+	return r.execute(ctx, h, t)
+}
+
+// A BugError is a panic of ours.
+type BugError struct {
+	Value any
+	Stack []byte
+}
+
+// Error says what the panic said.
+func (e *BugError) Error() string { return fmt.Sprintf("a bug in xrun: %v", e.Value) }
 
 // exhausted reports whether every trial is final.
 func (r *run) exhausted() bool {
@@ -340,7 +366,7 @@ func (r *run) leftCount() int {
 }
 
 func (r *run) outcome() Outcome {
-	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && !r.exhausted()}
+	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && (len(r.left) > 0 || !r.exhausted())}
 	refused := true
 	for _, e := range r.experiments {
 		for s, n := range e.counts {

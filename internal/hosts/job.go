@@ -70,7 +70,7 @@ const (
 // Status is news of a job.
 type Status struct {
 	Phase   Phase
-	PID     int
+	PID     int       // of its first process; 0 if unknown
 	Started time.Time // by the host's clock: for display only
 }
 
@@ -106,6 +106,3 @@ type Observer interface {
 
 // ErrUnreachable is the error of a host that does not answer. What its jobs do is then unknown.
 var ErrUnreachable = errors.New("host does not answer")
-
-// ErrDiskFull is the error of a host that has no space left.
-var ErrDiskFull = errors.New("no space left on the host")

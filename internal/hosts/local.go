@@ -20,6 +20,7 @@ import (
 const (
 	dirJobs        = "jobs"
 	dirTrash       = "trash"
+	dirSpare       = "spare"
 	dirControllers = "controllers"
 	dirCheckpoints = "checkpoints"
 	dirSetup       = "setup"
@@ -61,10 +62,13 @@ type Local struct {
 	slots  []*slot
 	queue  []*entry
 	known  map[string]*entry // jobs of ours until they end
-	ports  map[int]bool
+	ports  map[int]bool      // given out lately
+	given  []int             // the same, oldest first
+	spare  []string          // directories ready to be used again
 
-	work  sync.WaitGroup // readers of news, and the deleter
-	trash chan struct{}  // there is something to delete
+	work    sync.WaitGroup // readers of news, and the deleter
+	trash   chan struct{}  // there is something to delete
+	closing chan struct{}  // closed by Close
 }
 
 // NewLocal prepares this machine. It starts no process before there is a job.
@@ -72,6 +76,7 @@ func NewLocal(cfg LocalConfig) (*Local, error) {
 	l := &Local{
 		cfg: cfg, log: cfg.Log, controller: -1,
 		known: make(map[string]*entry), ports: make(map[int]bool), trash: make(chan struct{}, 1),
+		closing: make(chan struct{}),
 	}
 	if l.log == nil {
 		l.log = hclog.NewNullLogger()
@@ -119,24 +124,46 @@ func (l *Local) settleIn() error {
 	}
 	l.cfg.Workdir = work
 	l.home = filepath.Join(work, hostID())
-	for _, d := range []string{dirJobs, dirTrash, dirControllers} {
+	for _, d := range []string{dirJobs, dirTrash, dirSpare, dirControllers} {
 		if err := os.MkdirAll(filepath.Join(l.home, d), 0o700); err != nil {
 			return err
 		}
 	}
+	spare, _ := os.ReadDir(filepath.Join(l.home, dirSpare))
+	for _, s := range spare {
+		l.addSpare(s.Name())
+	}
 	l.sweepControllers()
-	f, err := os.CreateTemp(filepath.Join(l.home, dirControllers), "c")
-	if err != nil {
+	if err := l.signOn(); err != nil {
 		return err
 	}
-	l.id = filepath.Base(f.Name())
-	defer f.Close()
-	if l.controller, err = open(f.Name(), unix.O_RDWR); err != nil {
-		return err
-	}
-	_ = flock(l.controller, unix.LOCK_EX|unix.LOCK_NB)
 	l.stderr, err = os.OpenFile(filepath.Join(l.home, "supervisor.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	return err
+}
+
+// signOn makes this controller's file and locks it. Between the two another one may sweep it away: then again.
+func (l *Local) signOn() error {
+	for {
+		f, err := os.CreateTemp(filepath.Join(l.home, dirControllers), "c")
+		if err != nil {
+			return err
+		}
+		_ = f.Close()
+		l.id = filepath.Base(f.Name())
+		fd, err := open(f.Name(), unix.O_RDWR)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_ = flock(fd, unix.LOCK_EX)
+		if exists(f.Name()) {
+			l.controller = fd
+			return nil
+		}
+		_ = unix.Close(fd)
+	}
 }
 
 // sweepControllers removes what dead controllers left.
@@ -192,6 +219,7 @@ func (l *Local) Close(ctx context.Context) error {
 	for _, e := range queue {
 		l.settle(e, stopNever)
 	}
+	close(l.closing)
 	close(l.trash)
 	done := make(chan struct{})
 	go func() { // ends when everything we started has
@@ -227,7 +255,9 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 		}
 		l.mu.Lock()
 		taken := l.ports[port]
-		l.ports[port] = true
+		if !taken {
+			l.remember(port)
+		}
 		l.mu.Unlock()
 		if !taken {
 			p.Port = port
@@ -235,6 +265,19 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 		}
 	}
 	return Place{}, fmt.Errorf("find a free port: all were given away")
+}
+
+// recentPorts is how many ports are kept apart: more than any machine has slots, so that a job's port is its own until it
+// has opened it, and few enough that the kernel always has another.
+const recentPorts = 4096
+
+func (l *Local) remember(port int) {
+	l.ports[port] = true
+	l.given = append(l.given, port)
+	if len(l.given) > recentPorts {
+		delete(l.ports, l.given[0])
+		l.given = l.given[1:]
+	}
 }
 
 // freePort asks the kernel. Bound, never listening: nobody can connect meanwhile.

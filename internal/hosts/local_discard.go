@@ -44,21 +44,56 @@ func (l *Local) discard(d jobDir) {
 	}
 }
 
-// deleter empties the trash whenever something was put in, one directory at a time: mass deletion slows down those who
-// create files meanwhile.
+// While jobs come and go, directories are deleted no faster than deletePause allows: ext4 is slow to make files where many
+// were deleted in the last minutes. Close waits for closePatience until the rest is deleted.
+const (
+	deletePause   = 20 * time.Millisecond
+	closePatience = 2 * time.Second
+)
+
+// deleter empties the trash whenever something was put in. What is left when its time is over, the next controller
+// deletes.
 func (l *Local) deleter() {
 	dir := filepath.Join(l.home, dirTrash)
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var stop <-chan time.Time
 	for range l.trash {
 		names, err := os.ReadDir(dir)
 		if err != nil {
 			l.log.Warn("trash not read", "error", err)
 		}
 		for _, n := range names {
+			if l.recycle(filepath.Join(dir, n.Name())) {
+				continue
+			}
 			if err := removeAll(filepath.Join(dir, n.Name())); err != nil {
 				l.log.Warn("trash not deleted", "error", err)
 			}
+			if stop == nil && l.busy() {
+				pause.Reset(deletePause)
+				select {
+				case <-pause.C:
+				case <-l.closing:
+				}
+			}
+			select {
+			case <-l.closing:
+				if stop == nil {
+					stop = time.After(closePatience)
+				}
+			case <-stop:
+				return
+			default:
+			}
 		}
 	}
+}
+
+func (l *Local) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.known) > 0
 }
 
 // removeAll deletes also what a job made unwritable.

@@ -16,7 +16,7 @@ import (
 type entry struct {
 	id      string
 	dir     jobDir
-	limits  Limits
+	order   order
 	status  Status        // set before running is closed
 	running chan struct{} // closed when it is known to run
 	failed  string        // why its supervisor could not start it; set before done is closed
@@ -58,8 +58,7 @@ func (l *Local) dispatch() error {
 		}
 		e := l.queue[0]
 		l.queue = l.queue[1:]
-		o := order{Dir: e.dir, Shell: l.shell, Time: e.limits.Time, Silence: e.limits.Silence, Grace: e.limits.Grace}
-		line, err := json.Marshal(o)
+		line, err := json.Marshal(e.order)
 		if err != nil {
 			return err
 		}
@@ -143,7 +142,7 @@ func (l *Local) listen(s *slot, cmd *exec.Cmd, out *os.File) {
 	}
 }
 
-// heard takes one line of news.
+// heard takes one line of news: "run PID NANOSECONDS", "end" or "fail REASON", of what was handed over last.
 func (l *Local) heard(s *slot, line string) {
 	what, rest, _ := strings.Cut(line, " ")
 	l.mu.Lock()
@@ -154,17 +153,14 @@ func (l *Local) heard(s *slot, line string) {
 	}
 	switch what {
 	case "run":
-		f := strings.SplitN(rest, " ", 3)
-		if len(f) != 3 || f[2] != string(e.dir) {
-			return
-		}
-		pid, _ := strconv.Atoi(f[0])
-		nanos, _ := strconv.ParseInt(f[1], 10, 64)
+		first, second, _ := strings.Cut(rest, " ")
+		pid, _ := strconv.Atoi(first)
+		nanos, _ := strconv.ParseInt(second, 10, 64)
 		e.status = Status{Phase: Running, PID: pid, Started: time.Unix(0, nanos)}
 		close(e.running)
 		return
 	case "fail":
-		e.failed = strings.TrimPrefix(rest, string(e.dir)+" ")
+		e.failed = rest
 		l.log.Error("job not started", "job", e.id, "error", e.failed)
 	}
 	s.cur = nil

@@ -33,9 +33,10 @@ func (l *Local) start(j *Job) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{
-		id: j.ID, dir: l.dir(j.ID), limits: j.Limits,
-		running: make(chan struct{}), done: make(chan struct{}),
+	e := &entry{id: j.ID, dir: l.dir(j.ID), running: make(chan struct{}), done: make(chan struct{})}
+	e.order = l.orderFor(e.dir, j)
+	if e.order.direct() {
+		env = nil // it does not have to be on disk
 	}
 	// Known before there is anything to see, or else a Watch could take it for one that nobody will ever start.
 	l.mu.Lock()
@@ -54,7 +55,7 @@ func (l *Local) start(j *Job) error {
 		l.forget(e)
 		return err
 	}
-	if err := os.Mkdir(string(e.dir), 0o700); err != nil {
+	if err := l.claim(e.dir); err != nil {
 		l.forget(e)
 		if errors.Is(err, os.ErrExist) {
 			return nil
@@ -79,6 +80,22 @@ func (l *Local) start(j *Job) error {
 		return err
 	}
 	return nil
+}
+
+// directMax is the most that an order carries: a pipe holds it whatever the supervisor is doing.
+const directMax = 16 << 10
+
+// orderFor is what the supervisor is told. Argv and env are part of it where no shell has to come between.
+func (l *Local) orderFor(d jobDir, j *Job) order {
+	o := order{Path: []byte(d), Shell: l.shell, Time: j.Limits.Time, Silence: j.Limits.Silence, Grace: j.Limits.Grace}
+	if l.cfg.Shell != "" || len(l.cfg.Prelude) > 0 {
+		return o
+	}
+	argv, env := pack(j.Argv), pack(l.cfg.Env, j.Env)
+	if len(argv)+len(env) <= directMax {
+		o.Argv, o.Env = argv, env
+	}
+	return o
 }
 
 // elsewhereIfShared is elsewhere at the price of one system call where nothing is shared.
@@ -110,11 +127,6 @@ func (l *Local) unqueue(e *entry) bool {
 
 // stage fills a job directory.
 func (l *Local) stage(d jobDir, j *Job, env []byte) error {
-	for _, sub := range []string{dirOut, dirTree} {
-		if err := os.Mkdir(d.file(sub), 0o700); err != nil {
-			return err
-		}
-	}
 	if err := materialise(d.file(dirTree), j.Tree); err != nil {
 		return err
 	}
@@ -125,13 +137,15 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 		if err := writeSmall(d.file(fileParams), j.Params); err != nil {
 			return err
 		}
+	} else if err := os.Remove(d.file(fileParams)); err != nil && !errors.Is(err, os.ErrNotExist) { // of a spare one
+		return err
 	}
 	if len(env) > 0 {
 		if err := writeSmall(d.file(fileEnv), env); err != nil {
 			return err
 		}
 	}
-	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(env) > 0, j.Argv))
+	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0, j.Argv))
 }
 
 // makeNamed makes the directories that Place promised beyond the job's own and that the job is told of.

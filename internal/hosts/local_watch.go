@@ -48,10 +48,16 @@ func (l *Local) Watch(ctx context.Context, id string, o Observer) (Exit, error) 
 	pause := pollFirst
 	for {
 		exit, ended, err := w.stand(ctx)
+		if ctx.Err() != nil {
+			return Exit{}, ctx.Err()
+		}
 		if err != nil {
 			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
 		}
-		grew, err := w.follow()
+		grew, err := w.follow(ctx)
+		if ctx.Err() != nil {
+			return Exit{}, ctx.Err()
+		}
 		if err != nil {
 			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
 		}
@@ -113,7 +119,7 @@ func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
 
 func (w *watcher) tellByFiles() {
 	if o, ok := w.dir.readOwner(); ok {
-		w.tell(Status{Phase: Running, PID: o.pid, Started: o.started})
+		w.tell(Status{Phase: Running, PID: o.main, Started: o.started})
 	} else {
 		w.tell(Status{Phase: Queued})
 	}
@@ -172,7 +178,7 @@ func (w *watcher) vanished(ctx context.Context) (Exit, bool, error) {
 	var st unix.Stat_t
 	if unix.Stat(w.dir.file(fileLog), &st) == nil {
 		exit.LogBytes = st.Size
-		last := time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec)) //nolint:unconvert // 32-bit systems
+		last := time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec)) // both are smaller on some systems
 		exit.Duration = max(0, last.Sub(o.started))
 	}
 	return exit, true, nil
@@ -205,7 +211,7 @@ func (d jobDir) endRemains(ctx context.Context, o owner) error {
 }
 
 // follow passes on what the log has got since, and says whether that was anything.
-func (w *watcher) follow() (grew bool, err error) {
+func (w *watcher) follow(ctx context.Context) (grew bool, err error) {
 	if w.log == nil {
 		w.log, err = os.Open(w.dir.file(fileLog))
 		if errors.Is(err, os.ErrNotExist) {
@@ -217,19 +223,20 @@ func (w *watcher) follow() (grew bool, err error) {
 	}
 	buf := logBuffers.Get().(*[]byte)
 	defer logBuffers.Put(buf)
-	for {
+	for ctx.Err() == nil { // a job may write faster than it can be read
 		n, err := w.log.Read(*buf)
 		if n > 0 {
 			grew = true
 			w.o.Log((*buf)[:n])
 		}
-		if err != nil || n < len(*buf) && n == 0 {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
+		if errors.Is(err, io.EOF) {
+			return grew, nil
+		}
+		if err != nil {
 			return grew, err
 		}
 	}
+	return grew, ctx.Err()
 }
 
 func (w *watcher) close() {

@@ -7,23 +7,32 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// An order is one line to a supervisor: run this job. It is JSON, because a path can hold anything.
+// An order is one line to a supervisor: run this job. It is JSON; what can hold any byte is []byte, since JSON's strings
+// cannot.
 type order struct {
-	Dir                  jobDir
+	Path                 []byte // the job directory
 	Shell                string
 	Time, Silence, Grace time.Duration
+	// Argv and Env are given, each word with a NUL after it, where the script would do nothing but exec: then it is not
+	// run and the job costs one exec instead of two.
+	Argv, Env []byte `json:",omitempty"`
+
+	dir jobDir
 }
 
 // A supervisor runs one job after the other. It outlives whoever started it.
 type supervisor struct {
 	self      identity
 	subreaper bool
-	env       []string
+	env       environment
 	null      int
 	news, err io.Writer
 	asked     chan os.Signal
@@ -40,14 +49,11 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(shrug, syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
+	dropInherited()
 	s := &supervisor{subreaper: becomeSubreaper(), news: stdout, err: stderr, asked: asked}
 	s.self = identity{pid: os.Getpid(), boot: bootID()}
 	s.self.start, _ = startTime(s.self.pid)
-	for _, nv := range os.Environ() {
-		if !strings.HasPrefix(nv, markerName+"=") {
-			s.env = append(s.env, nv)
-		}
-	}
+	s.env = newEnvironment(os.Environ())
 	var err error
 	if s.null, err = open(os.DevNull, syscall.O_RDWR); err != nil {
 		fmt.Fprintln(stderr, err)
@@ -57,12 +63,14 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 	go func() { // ends with stdin, and at the latest with the process
 		defer close(end)
 		lines := bufio.NewScanner(stdin)
+		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			var o order
 			if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 				fmt.Fprintf(stderr, "order %q: %v\n", lines.Text(), err)
 				continue
 			}
+			o.dir = jobDir(o.Path)
 			orders <- o
 		}
 	}()
@@ -82,26 +90,41 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 	return 1
 }
 
+// dropInherited closes what came with us beside the three: a pipe of whoever called our controller, say, whose other end
+// waits for its end for as long as we or a job keep it. Everything that a Go program opens itself is closed on exec.
+func dropInherited() {
+	fds, _ := os.ReadDir("/dev/fd")
+	for _, e := range fds {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < 3 {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
 // take runs the job of an order, unless that was settled before, and tells when it is over.
 func (s *supervisor) take(o order) {
-	lock, err := o.Dir.lock(true)
+	lock, err := o.dir.lock(true)
 	if err != nil {
-		s.tell("fail %s %v", o.Dir, err)
+		s.tell("fail %v", err)
 		return
 	}
-	_, started := o.Dir.readOwner()
-	_, ended := o.Dir.readExit()
+	_, started := o.dir.readOwner()
+	_, ended := o.dir.readExit()
 	if !started && !ended {
 		if err = s.run(o); err != nil {
-			fmt.Fprintf(s.err, "%s %s: %v\n", time.Now().Format(time.RFC3339), o.Dir, err)
+			fmt.Fprintf(s.err, "%s %s: %v\n", time.Now().Format(time.RFC3339), o.dir, err)
 		}
 	}
 	_ = syscall.Close(lock)
 	if err != nil {
-		s.tell("fail %s %v", o.Dir, err)
+		s.tell("fail %v", err)
 		return
 	}
-	s.tell("end %s", o.Dir)
+	s.tell("end")
 }
 
 // tell writes one line of news. Nobody may be there to read it.

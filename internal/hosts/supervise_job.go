@@ -51,26 +51,26 @@ type reaped struct {
 func (s *supervisor) run(o order) error {
 	r := &run{order: o, s: s}
 	var err error
-	if r.log, err = open(o.Dir.file(fileLog), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
+	if r.log, err = open(o.dir.file(fileLog), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
 		return err
 	}
 	defer unix.Close(r.log)
 	// The room for the exit file is taken now: a disk that is full by then must not cost the result.
-	if r.tmp, err = open(o.Dir.file(fileExitTmp), unix.O_WRONLY|unix.O_CREAT); err != nil {
+	if r.tmp, err = open(o.dir.file(fileExitTmp), unix.O_WRONLY|unix.O_CREAT); err != nil {
 		return err
 	}
 	defer unix.Close(r.tmp)
 	if err := writeAll(r.tmp, []byte(strings.Repeat(" ", exitTmpPadding))); err != nil {
 		return err
 	}
-	env, err := open(o.Dir.file(fileEnv), unix.O_RDONLY)
-	if err == nil {
-		defer unix.Close(env)
-		_ = os.Remove(o.Dir.file(fileEnv)) // secrets: from here on only the job has it
-	} else if !errors.Is(err, os.ErrNotExist) {
+	env, err := o.openEnv()
+	if err != nil {
 		return err
 	}
-	pidFile, err := open(o.Dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	if env >= 0 {
+		defer unix.Close(env)
+	}
+	pidFile, err := open(o.dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *supervisor) run(o order) error {
 	r.started = time.Now()
 	me := owner{identity: s.self, started: r.started}
 	if err := writeAll(pidFile, me.line()); err != nil {
-		_ = os.Remove(o.Dir.file(filePID))
+		_ = os.Remove(o.dir.file(filePID))
 		return err
 	}
 	main, err := r.spawn(env)
@@ -89,7 +89,7 @@ func (s *supervisor) run(o order) error {
 		return r.record()
 	}
 	_ = writeAll(pidFile, fmt.Appendf(nil, "%d\n", main))
-	r.crew = crew{root: s.self.pid, main: main, marker: o.Dir}
+	r.crew = crew{root: s.self.pid, main: main, marker: o.dir}
 	r.follow(main)
 	return r.record()
 }
@@ -97,21 +97,6 @@ func (s *supervisor) run(o order) error {
 type fdWriter int
 
 func (w fdWriter) Write(p []byte) (int, error) { return len(p), writeAll(int(w), p) }
-
-// spawn starts the script in a session of its own, with nothing of ours but the log.
-func (r *run) spawn(env int) (pid int, err error) {
-	null, log, none := uintptr(r.s.null), uintptr(r.log), ^uintptr(0)
-	files := []uintptr{null, log, log}
-	if env >= 0 {
-		files = append(files, none, none, none, none, none, none, uintptr(env))
-	}
-	attr := &syscall.ProcAttr{
-		Env:   append(r.s.env[:len(r.s.env):len(r.s.env)], markerName+"="+string(r.Dir)),
-		Files: files,
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	}
-	return syscall.ForkExec(r.Shell, []string{r.Shell, r.Dir.file(fileJob)}, attr)
-}
 
 // reap collects every child until none is left. It is the only one that waits.
 func reap(main int, out chan<- reaped) {
@@ -174,7 +159,7 @@ func (r *run) follow(main int) {
 		case <-tick.C:
 			r.press()
 		case <-news.C:
-			r.s.tell("run %d %d %s", main, r.started.UnixNano(), r.Dir)
+			r.s.tell("run %d %d", main, r.started.UnixNano())
 		case <-beat.C:
 			r.beat()
 		}
@@ -199,7 +184,7 @@ func (r *run) reaped(x reaped) {
 // ended may also be elsewhere, with our marker.
 func (r *run) finished() bool {
 	if r.killing && time.Now().After(r.deadline.Add(killFor)) {
-		fmt.Fprintf(r.s.err, "%s: %d processes do not end\n", r.Dir, r.crew.signal(0))
+		fmt.Fprintf(r.s.err, "%s: %d processes do not end\n", r.dir, r.crew.signal(0))
 		r.s.spent = true // the reaper still waits for them: it would take the next job's children
 		return true
 	}
@@ -227,7 +212,7 @@ func (r *run) grace() time.Duration {
 
 // heed looks whether this job is to be stopped. The signal may have been meant for the one before.
 func (r *run) heed() {
-	if why, err := readSmall(r.Dir.file(fileAsk)); err == nil {
+	if why, err := readSmall(r.dir.file(fileAsk)); err == nil {
 		r.end(string(why))
 	}
 }
@@ -254,8 +239,8 @@ func (r *run) end(why string) {
 	if r.over || r.stopping {
 		return
 	}
-	if err := writeSmall(r.Dir.file(fileStop), []byte(why)); err != nil {
-		fmt.Fprintf(r.s.err, "%s: %v\n", r.Dir, err)
+	if err := writeSmall(r.dir.file(fileStop), []byte(why)); err != nil {
+		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
 	}
 	r.term(r.grace())
 }
@@ -275,9 +260,9 @@ func (r *run) press() {
 }
 
 func (r *run) beat() {
-	if err := writeSmall(r.Dir.file(fileBeat), nil); err == nil {
+	if err := writeSmall(r.dir.file(fileBeat), nil); err == nil {
 		now := time.Now()
-		_ = os.Chtimes(r.Dir.file(fileBeat), now, now)
+		_ = os.Chtimes(r.dir.file(fileBeat), now, now)
 	}
 }
 
@@ -290,5 +275,5 @@ func (r *run) record() error {
 	if err := unix.Fsync(r.tmp); err != nil {
 		return err
 	}
-	return os.Rename(r.Dir.file(fileExitTmp), r.Dir.file(fileExit))
+	return os.Rename(r.dir.file(fileExitTmp), r.dir.file(fileExit))
 }

@@ -168,11 +168,12 @@ func (l *Ledger) Previous(ctx context.Context, run string, experiments []string)
 	return "", rows.Err()
 }
 
-// Skipped lists the skipped starts since the run before the given one, oldest first.
+// Skipped lists the starts that were skipped because of the given run, oldest first: those between it and the next run
+// that was not skipped.
 func (l *Ledger) Skipped(ctx context.Context, run string) ([]Event, error) {
 	if l.db == nil {
 		return nil, nil
 	}
-	return page(ctx, l.db, `WHERE type = 'run_skipped' AND run > COALESCE((SELECT MAX(run) FROM runs WHERE run < ? AND outcome <> 'skipped'), '')
-		AND seq < COALESCE((SELECT MAX(seq) FROM events e WHERE e.run = ?), 9e18) ORDER BY seq`, run, run)
+	return page(ctx, l.db, `WHERE type = 'run_skipped' AND run > ?
+		AND run < COALESCE((SELECT MIN(run) FROM runs WHERE run > ? AND outcome <> 'skipped'), '~') ORDER BY seq`, run, run)
 }

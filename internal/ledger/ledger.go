@@ -64,16 +64,16 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !exists {
+		if err := create(ctx, path); err != nil {
+			return nil, fmt.Errorf("create ledger %s: %w", path, err)
+		}
+	}
 	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(4)
-	if !exists {
-		if err := create(ctx, db); err != nil {
-			return nil, errors.Join(fmt.Errorf("create ledger %s: %w", path, err), db.Close())
-		}
-	}
 	if err := checkVersion(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -103,15 +103,25 @@ func look(path string) (exists bool, err error) {
 	return true, nil
 }
 
-func create(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
+// create makes an empty ledger beside path and moves it there: a ledger is there whole or not at all.
+func create(ctx context.Context, path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), FileName+".new-*") // readable by its owner alone, and so is what SQLite puts beside it
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, schemaSQL+fmt.Sprintf("; PRAGMA user_version = %d", userVersion)); err != nil {
-		return errors.Join(err, tx.Rollback())
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
 	}
-	return tx.Commit()
+	db, err := sql.Open("sqlite", "file:"+escape(f.Name())+"?_pragma=synchronous(FULL)")
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "BEGIN;"+schemaSQL+fmt.Sprintf("; PRAGMA user_version = %d; COMMIT", userVersion))
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }
 
 func checkVersion(ctx context.Context, db *sql.DB, path string) error {

@@ -73,13 +73,13 @@ func (p *projector) apply(ctx context.Context, e *Event) error {
 		if err != nil {
 			return err
 		}
-		return p.do(ctx, `INSERT INTO runs VALUES (?,?,NULL,'running',NULL,?,?,0,0,0,0)`, e.Run, stamp(e.At), b.PlanDigest, string(cmd))
+		return p.do(ctx, `INSERT INTO runs (run, started, outcome, plan_digest, command) VALUES (?,?,'running',?,?)`, e.Run, stamp(e.At), b.PlanDigest, string(cmd))
 	case RunSkipped:
 		cmd, err := json.Marshal(b.Command)
 		if err != nil {
 			return err
 		}
-		return p.do(ctx, `INSERT INTO runs VALUES (?,?,?,'skipped',5,'',?,0,0,0,0)`, e.Run, stamp(e.At), stamp(e.At), string(cmd))
+		return p.do(ctx, `INSERT INTO runs (run, started, finished, outcome, exit_code, plan_digest, command) VALUES (?,?,?,'skipped',5,'',?)`, e.Run, stamp(e.At), stamp(e.At), string(cmd))
 	case RunResumed:
 		return p.do(ctx, `UPDATE runs SET outcome='running', finished=NULL, exit_code=NULL, plan_digest=? WHERE run=?`, b.PlanDigest, e.Run)
 	case RunInterrupted:
@@ -143,8 +143,9 @@ func (p *projector) trialFinished(ctx context.Context, e *Event, b TrialFinished
 			return err
 		}
 	}
-	if column, ok := map[State]string{Succeeded: "succeeded", Reused: "reused", Failed: "failed"}[b.State]; ok {
-		return p.do(ctx, fmt.Sprintf(`UPDATE runs SET %[1]s = %[1]s + 1 WHERE run=?`, column), e.Run)
+	switch b.State {
+	case Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun: // these are the names of the columns too
+		return p.do(ctx, fmt.Sprintf(`UPDATE runs SET %[1]s = %[1]s + 1 WHERE run=?`, b.State), e.Run)
 	}
 	return nil
 }

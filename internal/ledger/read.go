@@ -152,10 +152,10 @@ type Run struct {
 	ExitCode   *int       `json:"exit_code"`
 	PlanDigest string     `json:"plan_digest"`
 	Command    []string   `json:"command"`
-	Planned    int        `json:"planned"`
-	Succeeded  int        `json:"succeeded"`
-	Reused     int        `json:"reused"`
-	Failed     int        `json:"failed"`
+	// Experiments are named in the order in which they were planned.
+	Experiments []string `json:"experiments"`
+	// Trials by state.
+	Planned, Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun int
 }
 
 // Unfinished reports whether r can be resumed.
@@ -166,7 +166,9 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 	if l.db == nil {
 		return nil, nil
 	}
-	rows, err := l.db.QueryContext(ctx, `SELECT run, started, finished, outcome, exit_code, plan_digest, command, planned, succeeded, reused, failed
+	rows, err := l.db.QueryContext(ctx, `SELECT run, started, finished, outcome, exit_code, plan_digest, command,
+		planned, succeeded, reused, failed, stopped_early, cancelled, lost, not_run,
+		(SELECT json_group_array(experiment) FROM (SELECT experiment FROM experiments e WHERE e.run = runs.run ORDER BY e.rowid))
 		FROM runs ORDER BY run DESC`)
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)
@@ -175,9 +177,10 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 	var out []Run
 	for rows.Next() {
 		var r Run
-		var started, command string
+		var started, command, experiments string
 		var finished *string
-		if err := rows.Scan(&r.ID, &started, &finished, &r.Outcome, &r.ExitCode, &r.PlanDigest, &command, &r.Planned, &r.Succeeded, &r.Reused, &r.Failed); err != nil {
+		if err := rows.Scan(&r.ID, &started, &finished, &r.Outcome, &r.ExitCode, &r.PlanDigest, &command,
+			&r.Planned, &r.Succeeded, &r.Reused, &r.Failed, &r.StoppedEarly, &r.Cancelled, &r.Lost, &r.NotRun, &experiments); err != nil {
 			return nil, fmt.Errorf("read ledger: %w", err)
 		}
 		if r.Started, err = time.Parse(time.RFC3339Nano, started); err != nil {
@@ -190,7 +193,7 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 			}
 			r.Finished = &t
 		}
-		if err := json.Unmarshal([]byte(command), &r.Command); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(command), &r.Command), json.Unmarshal([]byte(experiments), &r.Experiments)); err != nil {
 			return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
 		}
 		out = append(out, r)

@@ -22,10 +22,15 @@ CREATE TABLE runs (
 	exit_code   INTEGER,
 	plan_digest TEXT NOT NULL,
 	command     TEXT NOT NULL,
-	planned     INTEGER NOT NULL,
-	succeeded   INTEGER NOT NULL,
-	reused      INTEGER NOT NULL,
-	failed      INTEGER NOT NULL
+	-- trials by state
+	planned       INTEGER NOT NULL DEFAULT 0,
+	succeeded     INTEGER NOT NULL DEFAULT 0,
+	reused        INTEGER NOT NULL DEFAULT 0,
+	failed        INTEGER NOT NULL DEFAULT 0,
+	stopped_early INTEGER NOT NULL DEFAULT 0,
+	cancelled     INTEGER NOT NULL DEFAULT 0,
+	lost          INTEGER NOT NULL DEFAULT 0,
+	not_run       INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE experiments (

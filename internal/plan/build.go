@@ -236,17 +236,22 @@ func slots(s *Spec, hosts []HostChoice) int {
 }
 
 // sweepEstimate is of the trials that will run. The wall-clock time is that of the known ones and, for the others,
-// their mean, spread over the slots; it is null without history.
+// the mean of all that are known (reused ones too), spread over the slots; it is null without history.
 func sweepEstimate(e *Experiment, trials []Trial, slots int) Estimate {
-	run, known, sum := 0, 0, 0.0
+	run, known, told := 0, 0, 0
+	all, own := 0.0, 0.0 // seconds of all known trials, and of those that will run
 	for _, t := range trials {
+		if t.EstS != nil {
+			known++
+			all += *t.EstS
+		}
 		if t.Why == Reused {
 			continue
 		}
 		run++
 		if t.EstS != nil {
-			known++
-			sum += *t.EstS
+			told++
+			own += *t.EstS
 		}
 	}
 	hours := float64(run*e.Needs.GPUs) * e.Limits.Trial.Seconds() / 3600 / float64(max(1, e.Needs.PerGPU))
@@ -255,9 +260,9 @@ func sweepEstimate(e *Experiment, trials []Trial, slots int) Estimate {
 	if e.Limits.MaxParallel != nil {
 		slots = min(slots, *e.Limits.MaxParallel)
 	}
-	if known > 0 && slots > 0 {
-		mean := sum / float64(known)
-		wall := (sum + mean*float64(run-known)) / float64(min(slots, run))
+	if known > 0 && slots > 0 && run > 0 {
+		mean := all / float64(known)
+		wall := (own + mean*float64(run-told)) / float64(min(slots, run))
 		// A tenth of a second is finer than any estimate is.
 		wall = math.Ceil(wall*10) / 10
 		est.WallS = &wall

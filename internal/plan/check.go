@@ -128,103 +128,6 @@ func (c *checker) params(e *Experiment) {
 	}
 }
 
-func (c *checker) placeholders(e *Experiment) {
-	names, _ := e.declared()
-	partial := e.sometimes()
-	for i, arg := range e.Command {
-		t := parseTemplate(arg)
-		if _, ok := t.params(); ok {
-			continue
-		}
-		c.template(t, []string{"command", strconv.Itoa(i)}, e, names, partial)
-	}
-	for _, name := range sortedKeys(e.Env) {
-		c.template(parseTemplate(e.Env[name]), []string{"env", name}, e, names, partial)
-	}
-}
-
-func (c *checker) template(t template, path []string, e *Experiment, params []string, partial map[string]bool) {
-	for _, s := range t {
-		if !s.hole {
-			continue
-		}
-		known := append(slices.Clone(params), "seed")
-		for _, n := range hostNames {
-			known = append(known, "xrun."+n)
-		}
-		for _, n := range sortedKeys(e.Data) {
-			known = append(known, "data."+n)
-		}
-		for _, n := range sortedKeys(e.Inputs) {
-			known = append(known, "inputs."+n)
-		}
-		switch {
-		case partial[s.text]:
-			c.add(path, "write {params}, which leaves out what a point does not have", "not every point has the parameter %s", s.text)
-		case slices.Contains(known, s.text):
-		case s.text == "params" || s.text == "params:--":
-			c.add(path, "make it an element of its own", "{%s} stands for several arguments", s.text)
-		default:
-			suggestion := "placeholders here: {" + strings.Join(known[:min(6, len(known))], "}, {") + "}; a brace that is meant as one is written {{"
-			if n := Nearest(s.text, known); n != "" {
-				suggestion = fmt.Sprintf("did you mean {%s}? A brace that is meant as one is written {{", n)
-			}
-			c.add(path, suggestion, "unknown placeholder {%s}", s.text)
-		}
-	}
-}
-
-// hostNames are the placeholders below xrun.
-var hostNames = []string{"run", "experiment", "trial", "attempt", "gpus", "out", "setup", "checkpoint", "port"}
-
-// sometimes are the parameters that some points have and others do not.
-func (e *Experiment) sometimes() map[string]bool {
-	out := map[string]bool{}
-	if e.Sweep == nil {
-		return out
-	}
-	var groups [][]string // of names: the points of each case, each included point, and the product without them
-	var product []string
-	for _, a := range append(slices.Clone(e.Sweep.Grid), e.Sweep.Zip...) {
-		product = append(product, a.Name)
-	}
-	if e.Sweep.Random != nil {
-		for _, d := range e.Sweep.Random.Params {
-			product = append(product, d.Name)
-		}
-	}
-	for _, axes := range e.Sweep.Cases {
-		g := slices.Clone(product)
-		for _, a := range axes {
-			g = append(g, a.Name)
-		}
-		groups = append(groups, g)
-	}
-	if len(e.Sweep.Cases) == 0 && len(product) > 0 {
-		groups = append(groups, product)
-	}
-	for _, p := range e.Sweep.Include {
-		var g []string
-		for _, v := range p {
-			g = append(g, v.Name)
-		}
-		groups = append(groups, g)
-	}
-	for _, g := range groups {
-		for _, name := range g {
-			if _, fixed := e.Params[name]; fixed {
-				continue
-			}
-			for _, h := range groups {
-				if !slices.Contains(h, name) {
-					out[name] = true
-				}
-			}
-		}
-	}
-	return out
-}
-
 func (c *checker) environment(e *Experiment) {
 	for _, name := range sortedKeys(e.Env) {
 		switch {
@@ -283,20 +186,14 @@ func (c *checker) sweep(e *Experiment) {
 	if !ok || e.glob() != "" {
 		return
 	}
-	factors, err := s.blocks()
+	n, err := s.count()
 	if err != nil {
 		c.add([]string{"sweep"}, "", "%v", err)
 		return
 	}
-	seeds := int64(len(e.Seeds))
-	n := size(factors)
-	if limit := int64(s.MaxTrials); n > limit/max(1, seeds) {
-		total := fmt.Sprint(n)
-		if n <= (1<<62)/max(1, seeds) {
-			total = fmt.Sprint(n * seeds)
-		}
+	if n = times(n, max(1, int64(len(e.Seeds)))); n > int64(s.MaxTrials) {
 		c.add([]string{"sweep"}, fmt.Sprintf("the widest axes: %s; raise sweep.max_trials if they are meant", s.widest()),
-			"the sweep has %s trials, the limit is %d", total, limit)
+			"the sweep has %d trials, the limit is %d", n, s.MaxTrials)
 		return
 	}
 	points, err := e.points()
@@ -322,11 +219,11 @@ func (c *checker) axes(s *Sweep) bool {
 	before := len(c.found)
 	each := func(axes Axes, path ...string) (lengths []int) {
 		for _, a := range axes {
-			vs, err := a.values()
+			n, err := a.count()
 			if err != nil && a.Glob == nil {
 				c.add(append(slices.Clone(path), a.Name), "", "%v", err)
 			}
-			lengths = append(lengths, len(vs))
+			lengths = append(lengths, n)
 		}
 		return lengths
 	}
@@ -334,6 +231,9 @@ func (c *checker) axes(s *Sweep) bool {
 	zip := each(s.Zip, "sweep", "zip")
 	for i, axes := range s.Cases {
 		each(axes, "sweep", "cases", strconv.Itoa(i))
+	}
+	if len(c.found) > before {
+		return false
 	}
 	for i, n := range zip {
 		if n != zip[0] && s.Zip[i].Glob == nil && s.Zip[0].Glob == nil {

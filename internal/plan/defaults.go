@@ -144,3 +144,18 @@ func (s *Spec) Fill() {
 		}
 	}
 }
+
+// A DefaultValue is a field that the spec leaves to xrun, and what it gets.
+type DefaultValue struct{ Name, Value string }
+
+// Defaulted lists the defaults that e got, in the order of the schema.
+func (e *Experiment) Defaulted() []DefaultValue {
+	var out []DefaultValue
+	for _, d := range Defaults {
+		path, ok := strings.CutPrefix(d.Path, "experiments.")
+		if ok && !e.Set[path] && (d.when == nil || d.when(e, nil)) {
+			out = append(out, DefaultValue{path, d.Value})
+		}
+	}
+	return out
+}

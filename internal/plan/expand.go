@@ -5,9 +5,7 @@ import (
 	"iter"
 	"math"
 	"math/big"
-	"math/bits"
 	"slices"
-	"strings"
 )
 
 // values lists an axis. The arithmetic of a range is decimal: {from: 0, to: 0.3, step: 0.1} is 0, 0.1, 0.2, 0.3.
@@ -22,59 +20,38 @@ func (a Axis) values() ([]Value, error) {
 	}
 }
 
-// maxAxis bounds one axis, so that a mistyped step is an error and not a full memory.
-const maxAxis = 1_000_000
-
 func (r *Range) values() ([]Value, error) {
-	if (r.Step == nil) == (r.Points == nil) {
-		return nil, fmt.Errorf("a range has either step or points")
+	n, err := r.count()
+	if err != nil {
+		return nil, err
 	}
-	from, to := r.From.rat(), r.To.rat()
-	switch {
-	case r.Step != nil && r.Log:
-		return nil, fmt.Errorf("log goes with points, not with step")
-	case r.Step != nil:
-		step := r.Step.rat()
-		if from.Cmp(to) > 0 {
-			return nil, fmt.Errorf("from %s is above to %s", r.From, r.To)
-		}
-		n := new(big.Rat).Quo(new(big.Rat).Sub(to, from), step)
-		count, _ := n.Float64()
-		if count >= maxAxis {
-			return nil, fmt.Errorf("from %s to %s in steps of %s is more than %d values", r.From, r.To, r.Step, maxAxis)
-		}
-		var vs []Value
-		for x := from; x.Cmp(to) <= 0; x = new(big.Rat).Add(x, step) {
-			vs = append(vs, ratValue(x))
-		}
-		return vs, nil
-	case r.Log:
-		return r.geometric()
-	default:
-		n := *r.Points
-		vs := make([]Value, n)
-		width := new(big.Rat).Sub(to, from)
-		for i := range vs {
-			x := new(big.Rat).Mul(width, big.NewRat(int64(i), int64(n-1)))
-			vs[i] = ratValue(x.Add(x, from))
-		}
-		return vs, nil
+	if r.Log {
+		return r.geometric(), nil
 	}
+	from, step := r.From.rat(), new(big.Rat)
+	if r.Step != nil {
+		step = r.Step.rat()
+	} else {
+		step.Sub(r.To.rat(), from).Mul(step, big.NewRat(1, int64(n-1)))
+	}
+	vs := make([]Value, n)
+	for i := range vs {
+		x := new(big.Rat).Mul(step, big.NewRat(int64(i), 1))
+		vs[i] = ratValue(x.Add(x, from))
+	}
+	return vs, nil
 }
 
-func (r *Range) geometric() ([]Value, error) {
+func (r *Range) geometric() []Value {
 	from, _ := r.From.Float64()
 	to, _ := r.To.Float64()
-	if from <= 0 || to <= 0 {
-		return nil, fmt.Errorf("a log range needs from and to above 0")
-	}
 	n := *r.Points
 	vs := make([]Value, n)
 	for i := range vs {
 		vs[i] = FloatValue(round(math.Exp(math.Log(from) + (math.Log(to)-math.Log(from))*float64(i)/float64(n-1))))
 	}
 	vs[0], vs[n-1] = r.From, r.To
-	return vs, nil
+	return vs
 }
 
 // round keeps 12 significant digits: what a logarithm is good for, and 0.001 stays 0.001.
@@ -201,19 +178,6 @@ func product(factors []block) iter.Seq[Params] {
 	}
 }
 
-// size is the number of points of the product, before exclude and include; it stops at math.MaxInt64.
-func size(factors []block) int64 {
-	n := uint64(1)
-	for _, f := range factors {
-		hi, lo := bits.Mul64(n, uint64(len(f)))
-		if hi != 0 || lo > math.MaxInt64 {
-			return math.MaxInt64
-		}
-		n = lo
-	}
-	return int64(n)
-}
-
 // points yields the points of an experiment in plan order: the product, less what exclude names, then include. Fixed
 // parameters follow the axes, sorted by name.
 func (e *Experiment) points() (iter.Seq[Params], error) {
@@ -237,10 +201,8 @@ func (e *Experiment) points() (iter.Seq[Params], error) {
 	if err != nil {
 		return nil, err
 	}
-	// A sweep that only includes points has no product.
-	only := len(factors) == 0 && len(e.Sweep.Include) > 0
 	return func(yield func(Params) bool) {
-		if !only {
+		if !e.Sweep.onlyIncludes() {
 			for p := range product(factors) {
 				p = complete(p)
 				if slices.ContainsFunc(e.Sweep.Exclude, func(m Match) bool { return m.matches(p) }) {
@@ -296,30 +258,4 @@ func (e *Experiment) Varying() []string {
 		}
 	}
 	return names
-}
-
-// widest names the axes with the most values, the widest first: what to look at when a product is too large.
-func (s *Sweep) widest() string {
-	type axis struct {
-		name string
-		n    int
-	}
-	var axes []axis
-	for _, a := range append(slices.Clone(s.Grid), s.Zip...) {
-		if vs, err := a.values(); err == nil {
-			axes = append(axes, axis{a.Name, len(vs)})
-		}
-	}
-	if s.Random != nil {
-		axes = append(axes, axis{"random", s.Random.N})
-	}
-	if n := len(s.Cases); n > 0 {
-		axes = append(axes, axis{"cases", n})
-	}
-	slices.SortStableFunc(axes, func(a, b axis) int { return b.n - a.n })
-	var parts []string
-	for _, a := range axes[:min(3, len(axes))] {
-		parts = append(parts, fmt.Sprintf("%s (%d)", a.name, a.n))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -101,11 +101,12 @@ func hashList(list []string) string {
 	return shortHash(b.String())
 }
 
-// pointText spells a point in one way: sorted by name, each value with its kind.
+// pointText spells a point in one way: sorted by name, each value with its kind and its length, so that no value can
+// look like the next parameter.
 func pointText(ps Params) string {
 	var b strings.Builder
 	for _, p := range sortedByName(ps) {
-		b.WriteString(p.Name + "\x00" + string(rune('0'+p.Value.kind)) + p.Value.text + "\x00")
+		b.WriteString(p.Name + "\x00" + string(rune('0'+p.Value.kind)) + strconv.Itoa(len(p.Value.text)) + ":" + p.Value.text)
 	}
 	return b.String()
 }

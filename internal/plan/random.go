@@ -42,5 +42,6 @@ func (d Dist) draw(g *rand.Rand) Value {
 	if d.Dist == "loguniform" {
 		return FloatValue(min(hi, max(lo, round(math.Exp(math.Log(lo)+u*(math.Log(hi)-math.Log(lo)))))))
 	}
-	return FloatValue(min(hi, max(lo, round(lo+u*(hi-lo)))))
+	// Not lo + u*(hi-lo): the width may be more than a float64 holds.
+	return FloatValue(min(hi, max(lo, round((1-u)*lo+u*hi))))
 }

@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // A Spec is what the files of one invocation say, resolved: plain values, defaults filled in. Its JSON is the resolved
 // spec that the digest of a plan covers; what is tagged "-" is not part of it.
 type Spec struct {
@@ -17,6 +19,20 @@ type Spec struct {
 	Root string `json:"-"`
 	// Warnings found while loading.
 	Warnings []Problem `json:"-"`
+	// Place finds the position of a Finding in the files; nil where they are not at hand.
+	Place func(Finding) Problem `json:"-"`
+}
+
+// Problem is a Finding with its position, as far as it is known.
+func (s *Spec) Problem(f Finding) Problem {
+	if s.Place != nil {
+		return s.Place(f)
+	}
+	p := Problem{Path: strings.Join(f.Path, "."), Message: f.Message}
+	if f.Suggestion != "" {
+		p.Suggestion = &f.Suggestion
+	}
+	return p
 }
 
 // A SourceFile is one file of a spec.

@@ -1,10 +1,5 @@
 package plan
 
-import (
-	"fmt"
-	"slices"
-)
-
 // Unbuilt lists what the spec asks for and this version cannot do yet. Such a spec is checked and planned, and refused
 // by a run before anything starts: a promise that is kept half would be worse than none.
 func Unbuilt(s *Spec) []Finding {
@@ -75,32 +70,18 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
 		{len(e.Artifacts.Paths) > 0, []string{"artifacts", "paths"}},
 		{notLog(e.Objective.From), []string{"objective", "from"}},
-		{e.glob() != "", []string{"sweep", "grid", e.glob()}},
 	}
 	for _, name := range sortedKeys(e.Metrics) {
 		fs = append(fs, unbuiltField{notLog(e.Metrics[name].From), []string{"metrics", name, "from"}})
 	}
 	if e.Sweep != nil {
-		fs = append(fs,
-			unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}},
-			unbuiltField{e.Set["sweep.canary"] && !e.Sweep.Canary.Off, []string{"sweep", "canary"}})
+		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
+	}
+	if glob := e.glob(); glob != "" {
+		_, where := e.declared()
+		fs = append(fs, unbuiltField{true, where[glob]})
 	}
 	return fs
 }
 
 func notLog(s *Source) bool { return s != nil && s.Kind != "log" }
-
-// String is "experiments.lr.setup: setup is not built yet".
-func (f Finding) String() string {
-	name := ""
-	for _, p := range f.Path {
-		if slices.Contains([]byte(p), '.') {
-			p = fmt.Sprintf("%q", p)
-		}
-		name += "." + p
-	}
-	if len(name) > 0 {
-		name = name[1:] + ": "
-	}
-	return name + f.Message
-}

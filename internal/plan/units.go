@@ -47,8 +47,15 @@ var byteUnits = []struct {
 	name string
 	size int64
 }{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
 }
 
 // ParseBytes reads a size such as "1.5GiB".
@@ -60,11 +67,11 @@ func ParseBytes(s string) (Bytes, error) {
 				break
 			}
 			r.Mul(r, new(big.Rat).SetInt64(u.size))
-			f, _ := r.Float64()
-			if f > 1<<62 {
+			n := new(big.Int).Quo(r.Num(), r.Denom())
+			if !n.IsInt64() {
 				return 0, fmt.Errorf("%s is too large", s)
 			}
-			return Bytes(f), nil
+			return Bytes(n.Int64()), nil
 		}
 	}
 	return 0, fmt.Errorf("%q is not a size like \"512MiB\"", s)

@@ -42,11 +42,11 @@ func FloatValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		panic("plan: a value is finite")
 	}
-	if f == math.Trunc(f) {
-		i, _ := big.NewFloat(f).Int(nil)
-		return Value{Number, i.String()}
+	v, err := NumberValue(strconv.FormatFloat(f, 'e', -1, 64))
+	if err != nil {
+		panic("plan: " + err.Error()) // a float64 is in the range of float64
 	}
-	return Value{Number, formatFloat(f)}
+	return v
 }
 
 // NumberValue returns the number that text spells (a decimal literal of CUE or JSON, without separators) in canonical
@@ -93,7 +93,11 @@ func NumberValue(text string) (Value, error) {
 	if f == 0 {
 		return Value{}, fmt.Errorf("%s is out of range: too small to tell from 0", text)
 	}
-	return FloatValue(f), nil
+	if f == math.Trunc(f) { // too many digits for a float64: it is whole once rounded
+		i, _ := big.NewFloat(f).Int(nil)
+		return Value{Number, i.String()}, nil
+	}
+	return Value{Number, formatFloat(f)}, nil
 }
 
 // formatFloat is the form that Python's repr gives to a float that is not whole.

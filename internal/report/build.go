@@ -50,6 +50,9 @@ func (s *State) runInfo() RunInfo {
 		i.Commit, i.Dirty, i.HostUser = b.Commit, b.Dirty, b.HostUser
 	}
 	switch {
+	case s.skipped != nil:
+		i.Command, i.Outcome = orEmpty(s.skipped.Command), "skipped"
+		i.Reason = orNil("run " + s.skipped.Holder + " was active")
 	case s.finished != nil:
 		at := s.finishedAt.UTC()
 		i.Finished, i.Outcome, i.ExitCode = &at, s.finished.Outcome, &s.finished.ExitCode
@@ -114,7 +117,7 @@ func (t *TrialTotals) of(s ledger.State) *int {
 func (s *State) experimentReport(x *experiment) Experiment {
 	o := x.objective()
 	r := Experiment{
-		Name: x.name, Kind: x.kind(), Objective: Objective{o.Metric, o.Direction, o.Unit},
+		Name: x.name, Kind: x.kind(), Objective: Objective{o.Metric, o.Direction, orNil(o.Unit)},
 		Points: []Point{}, Iterations: []Iteration{}, Trials: []Trial{}, of: x,
 	}
 	if f := x.finished; f != nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -15,15 +16,19 @@ func (s *State) hostReports() []Host {
 			Name: h.name, Kind: h.state.Kind, GPUs: orEmpty(h.state.GPUs), Slots: h.state.Slots,
 			IdleWhy: map[string]float64{},
 		}
-		if h.knows && h.state.State != "serving" {
+		if h.state.State != "" && h.state.State != serving {
 			// Drained hosts and those that were refused get no more trials; one that does not answer may come back.
 			r.Quarantined = h.state.State == "drained" || h.state.State == "refused"
 			r.Note = orNil(h.state.State + because(h.state.Reason))
 		}
 		s.work(h.name, &r)
 		if r.Slots > 0 {
-			idle := round(max(0, float64(r.Slots)*s.wall().Seconds()-r.BusyS), 3)
-			r.IdleS = &idle
+			idle, sum := s.idle(h), 0.0
+			for _, why := range slices.Sorted(maps.Keys(idle)) {
+				r.IdleWhy[why] = round(idle[why], 3)
+				sum += idle[why]
+			}
+			r.IdleS = finite(round(sum, 3))
 		}
 		r.BusyS = round(r.BusyS, 3)
 		hosts = append(hosts, r)

@@ -107,7 +107,8 @@ func (s *State) failures() []Failure {
 	for _, x := range s.experiments {
 		for _, t := range x.inOrder() {
 			state := t.final()
-			if state != ledger.Failed && state != ledger.Lost {
+			// What the record leaves under way has not failed.
+			if state != ledger.Failed && state != ledger.Lost || t.underway() {
 				continue
 			}
 			groups = addFailure(groups, t)

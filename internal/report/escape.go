@@ -75,7 +75,7 @@ func plain(s string) bool {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
 		case strings.ContainsRune(" .,:=/%+-±()", r) && (i > 0 || r != '+'):
 		case r == '_' && i > 0 && i < len(s)-1 && isWord(s[i-1]) && isWord(s[i+1]):
-		case r > 0x7f && (unicode.IsLetter(r) || strings.ContainsRune("…–µ≈→", r)):
+		case r > 0x7f && (unicode.IsLetter(r) || strings.ContainsRune("…–µ≈→×·", r)):
 		default:
 			return false
 		}
@@ -127,13 +127,13 @@ func code(s string) string {
 func refs(s string) string {
 	var b strings.Builder
 	for _, r := range html.EscapeString(s) {
-		if strings.ContainsRune("|\\`*_[]~!@", r) {
+		if strings.ContainsRune("|\\`*_[]~!@:", r) {
 			fmt.Fprintf(&b, "&#%d;", r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(b.String()) // quotes mean nothing outside a tag
 }
 
 // fence is text as a fenced code block, with a fence that nothing inside can close.
@@ -199,25 +199,24 @@ func shellWord(s string) string {
 	}
 }
 
-// escapeText is a sentence in running text: plain words stay as they are, words in a row that Markdown or GitHub could
-// read as something else become code. s has no control characters.
+// escapeText is a sentence in running text: plain words stay as they are; from the first to the last word that Markdown or
+// GitHub could read as something else it is code. s has no control characters.
 func escapeText(s string) string {
-	var out, odd []string
-	flush := func() {
-		if len(odd) > 0 {
-			out, odd = append(out, code(strings.Join(odd, " "))), nil
+	words := strings.Split(strings.TrimSpace(s), " ")
+	first, last := -1, -1
+	for i, w := range words {
+		if !harmless(w) {
+			last = i
+			if first < 0 {
+				first = i
+			}
 		}
 	}
-	for w := range strings.SplitSeq(s, " ") {
-		if harmless(w) {
-			flush()
-			out = append(out, w)
-		} else {
-			odd = append(odd, w)
-		}
+	if first < 0 {
+		return strings.Join(words, " ")
 	}
-	flush()
-	return strings.Join(out, " ")
+	out := append(words[:first:first], code(strings.Join(words[first:last+1], " ")))
+	return strings.Join(append(out, words[last+1:]...), " ")
 }
 
 // harmless reports whether a word has no meaning in Markdown or on GitHub, except at the start of a line.

@@ -16,7 +16,11 @@ func (s *State) headline() string {
 	var b strings.Builder
 	switch {
 	case s.interrupted != nil:
-		b.WriteString("Interrupted" + because(s.interrupted.Reason) + "; ")
+		b.WriteString("Interrupted")
+		if r := s.interrupted.Reason; r != "" {
+			fmt.Fprintf(&b, " (%s)", r)
+		}
+		b.WriteString(": ")
 	case !s.complete():
 		b.WriteString("Unfinished: ")
 	}
@@ -40,7 +44,7 @@ func (s *State) headline() string {
 	add(n.Cancelled, "cancelled", ledger.Cancelled)
 	running := s.running()
 	add(n.Lost-running, "lost", ledger.Lost)
-	add(running, "still running when the record ends")
+	add(running, "under way")
 	add(n.NotRun, "not run", ledger.NotRun)
 	b.WriteString(strings.Join(parts, ", "))
 	if s.complete() && t.WithResult == 0 {
@@ -54,7 +58,7 @@ func (s *State) running() int {
 	n := 0
 	for _, x := range s.experiments {
 		for _, t := range x.trials {
-			if t.finished == nil && t.final() == ledger.Lost {
+			if t.underway() {
 				n++
 			}
 		}
@@ -90,3 +94,6 @@ func (s *State) causes(states []ledger.State) string {
 	}
 	return " (" + strings.Join(names, ", ") + ")"
 }
+
+// Headline is the first line of report.md, as plain text: done, reused, failed, not run, and why.
+func (r *Report) Headline() string { return r.state.headline() }

@@ -38,6 +38,7 @@ func (l *Live) Handle(e ledger.Event) {
 		for _, a := range b.Accepted {
 			l.say("warning: resumed with a changed spec: %s", a)
 		}
+		l.begin() // now: what is adopted may end before anything is started
 	case ledger.ExperimentPlanned, ledger.TrialPlanned, ledger.CodeStored:
 	case ledger.AttemptIntended:
 		l.begin()
@@ -48,6 +49,12 @@ func (l *Live) Handle(e ledger.Event) {
 			l.say("%s does not answer%s; %s may still run there", t.last().host, because(b.Reason), l.name(t))
 		}
 	case ledger.TrialFinished:
+		if b.State == ledger.Reused {
+			if l.begun {
+				l.done++
+			}
+			break // told by begin, all at once
+		}
 		l.begin()
 		l.trial(l.state.trial(b.Key))
 	case ledger.HostState:
@@ -91,10 +98,11 @@ func (l *Live) begin() {
 	for _, x := range l.state.experiments {
 		for _, t := range x.trials {
 			total++
-			switch {
-			case t.finished != nil && t.finished.State != ledger.Reused:
-				l.done++
-			case t.planned != nil && t.planned.Why == "reused":
+			if t.finished == nil {
+				continue
+			}
+			l.done++
+			if t.finished.State == ledger.Reused {
 				reused++
 			}
 		}
@@ -104,7 +112,7 @@ func (l *Live) begin() {
 		line += fmt.Sprintf(", %d reused", reused)
 	}
 	if l.state.resumed > 0 {
-		line += fmt.Sprintf(", %d done before", l.done)
+		line += fmt.Sprintf(", %d done before", l.done-reused)
 	}
 	l.say("%s", line)
 }
@@ -158,7 +166,9 @@ func (l *Live) progress() string {
 }
 
 // name is the trial with its experiment.
-func (l *Live) name(t *trial) string { return t.key.Experiment + " " + clip(t.name(), 120, "report.json") }
+func (l *Live) name(t *trial) string {
+	return t.key.Experiment + " " + clip(t.name(), 120, "report.json")
+}
 
 // where is how long and where a trial ran: "  (3 min 12 s, gpu-a)".
 func where(t *trial) string {

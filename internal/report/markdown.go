@@ -25,6 +25,7 @@ func (r *Report) Markdown() []byte {
 	for i := range r.Experiments {
 		m.experiment(&r.Experiments[i])
 	}
+	m.underway()
 	m.failures()
 	m.notes()
 	m.hosts()

@@ -48,7 +48,7 @@ func (m *markdown) changes() {
 // changed says what is different about one experiment, nothing if nothing is.
 func changed(then, now *Experiment) []string {
 	var lines []string
-	if then.Objective != now.Objective {
+	if then.of.objective() != now.of.objective() {
 		lines = append(lines, fmt.Sprintf("the objective was to %s %s, now to %s %s: the numbers are not compared",
 			then.Objective.Direction, then.metric(), now.Objective.Direction, now.metric()))
 		return lines
@@ -120,12 +120,13 @@ func flips(then, now *Point) (broken, mended int) {
 
 // point finds the same combination of parameters.
 func (x *Experiment) point(p *Point) *Point {
-	for i := range x.Points {
-		if x.Points[i].Params.String() == p.Params.String() {
-			return &x.Points[i]
+	if x.byParams == nil {
+		x.byParams = make(map[string]*Point, len(x.Points))
+		for i := range x.Points {
+			x.byParams[x.Points[i].Params.String()] = &x.Points[i]
 		}
 	}
-	return nil
+	return x.byParams[p.Params.String()]
 }
 
 func changedWinner(then, now *Experiment) string {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -27,7 +29,13 @@ func (m *markdown) hosts() {
 	}
 	m.section(2, "Hosts and cost")
 	m.header([]column{
-		{"host", false}, {"kind", false}, {"GPUs", false}, {"trials", true}, {"failed", true}, {"busy", true}, {"idle", true},
+		{"host", false},
+		{"kind", false},
+		{"GPUs", false},
+		{"trials", true},
+		{"failed", true},
+		{"busy", true},
+		{"idle", true},
 		{"note", false},
 	})
 	for i := range m.Report.Hosts {
@@ -50,6 +58,30 @@ func (m *markdown) hosts() {
 		}
 	}
 	m.printf(". Busy and idle count slots: a host with two slots has two hours in an hour.\n")
+	m.idle()
+}
+
+// idle says in GPU-hours what stood idle, and why.
+func (m *markdown) idle() {
+	hours, sum := map[string]float64{}, 0.0
+	for i := range m.Report.Hosts {
+		h := &m.Report.Hosts[i]
+		for why, s := range h.IdleWhy {
+			hours[why] += s / 3600 * float64(len(h.GPUs)) / float64(h.Slots)
+		}
+	}
+	var parts []string
+	for _, why := range slices.SortedFunc(maps.Keys(hours), func(a, b string) int {
+		return cmp.Or(cmp.Compare(hours[b], hours[a]), cmp.Compare(a, b))
+	}) {
+		if h := round(hours[why], 2); h > 0 {
+			sum += hours[why]
+			parts = append(parts, fmt.Sprintf("%s %s", short(h), strings.ReplaceAll(why, "_", " ")))
+		}
+	}
+	if len(parts) > 0 {
+		m.printf("Idle GPU-hours: %s (%s).\n", short(round(sum, 2)), strings.Join(parts, ", "))
+	}
 }
 
 // models is "2 × NVIDIA H100".

@@ -44,7 +44,7 @@ func (m *markdown) failure(f *Failure, apart bool) {
 	for _, x := range m.state.experiments {
 		for _, id := range f.Trials {
 			if t := x.byID[id]; t != nil {
-				names = append(names, inline(x.name)+" "+code(clip(t.name(), 120, "report.json")))
+				names = append(names, m.trialName(t))
 			}
 		}
 	}
@@ -63,6 +63,32 @@ func (m *markdown) failure(f *Failure, apart bool) {
 	m.printf("\n")
 	if text := lastLines(f.Excerpt, excerptLines); text != "" {
 		m.printf("\n%s", fence("text", text))
+	}
+}
+
+// trialName is what the text calls a trial: with its experiment only where there are several.
+func (m *markdown) trialName(t *trial) string {
+	name := code(clip(t.name(), 120, "report.json"))
+	if len(m.state.experiments) > 1 {
+		return escapeText(visible(t.key.Experiment)) + " " + name
+	}
+	return name
+}
+
+// underway names the trials that the record leaves running.
+func (m *markdown) underway() {
+	var names []string
+	for _, x := range m.state.experiments {
+		for _, t := range x.inOrder() {
+			if t.underway() {
+				a := t.last()
+				names = append(names, fmt.Sprintf("%s (%s on %s)", m.trialName(t), a.passing, inline(a.host)))
+			}
+		}
+	}
+	if len(names) > 0 {
+		m.section(2, "Under way when the record ends")
+		m.printf("%s.\n", capital(list(names, 10)))
 	}
 }
 

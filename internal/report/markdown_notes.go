@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -32,8 +33,16 @@ func (m *markdown) notes() {
 	}
 	m.section(2, "Worth knowing")
 	for _, line := range lines {
-		m.printf("- %s\n", line)
+		m.printf("- %s\n", sentence(line))
 	}
+}
+
+// sentence ends a line with a full stop.
+func sentence(s string) string {
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") {
+		return s
+	}
+	return s + "."
 }
 
 // cut says which trials a limit ended that nobody asked for.
@@ -51,15 +60,8 @@ func (x *Experiment) cut() []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s cut by the default limit of %s. If they need longer, set %s.",
-		wasWere(n, "trial"), duration(p.Limits.TrialS), code("limits.trial"))}
-}
-
-func wasWere(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun + " was"
-	}
-	return fmt.Sprintf("%d %ss were", n, noun)
+	return []string{fmt.Sprintf("the default limit of %s cut %s short. If that is too little, set %s.",
+		duration(p.Limits.TrialS), count(n, "trial"), code("limits.trial"))}
 }
 
 // edges says where the best point has the least or the greatest value that was tried: the optimum may lie beyond. Two
@@ -73,7 +75,7 @@ func (x *Experiment) edges() []string {
 		low, high, ok := ends(a)
 		v, has := x.Best.Params.Get(a.Name)
 		f, number := v.Float64()
-		if !ok || !has || !number || f != low && f != high {
+		if !ok || !has || !number || f != low && f != high || x.valuesWithResult(a.Name) < 3 {
 			continue
 		}
 		which, more := "least", "smaller"
@@ -107,6 +109,17 @@ func ends(a ledger.Axis) (low, high float64, ok bool) {
 		low, high = min(low, f), max(high, f)
 	}
 	return low, high, true
+}
+
+// valuesWithResult counts the values of a parameter at which something was measured.
+func (x *Experiment) valuesWithResult(name string) int {
+	seen := map[plan.Value]bool{}
+	for i := range x.Points {
+		if v, ok := x.Points[i].Params.Get(name); ok && x.Points[i].N > 0 {
+			seen[v] = true
+		}
+	}
+	return len(seen)
 }
 
 // tiedElsewhere reports whether a point with another value of a parameter cannot be told from the best.

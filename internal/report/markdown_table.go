@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -27,9 +28,20 @@ func (m *markdown) experiment(x *Experiment) {
 	default:
 		m.trials(x)
 	}
-	if x.StopReason != nil {
+	if x.StopReason != nil && *x.StopReason != "complete" {
 		m.printf("\nStopped: %s.\n", inlineText(*x.StopReason))
 	}
+}
+
+// withResult counts the points that have a value.
+func (x *Experiment) withResult() int {
+	n := 0
+	for i := range x.Points {
+		if x.Points[i].N > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // ranked is the points as the table shows them: by rank, those without a result last, else in plan order.
@@ -129,6 +141,8 @@ func legend(x *Experiment) string {
 	switch {
 	case x.Best == nil:
 		return ""
+	case x.Best.point.TiedWithBest == nil && x.withResult() < 2:
+		return ""
 	case x.Best.point.TiedWithBest == nil:
 		return "One value each: cannot tell what is noise."
 	}
@@ -189,7 +203,7 @@ func (p *Point) states() string {
 	counts := map[string]int{}
 	for _, t := range p.of {
 		cause, _ := t.cause()
-		w := cmp.Or(cause, string(t.final()))
+		w := cmp.Or(cause, strings.ReplaceAll(string(t.state()), "_", " "))
 		if counts[w]++; counts[w] == 1 {
 			words = append(words, w)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/noise"
+	"github.com/xrun-dev/xrun/internal/plan"
 )
 
 // winners says what each experiment found, in one sentence with its noise, and how to have it again.
@@ -35,21 +36,28 @@ func (m *markdown) finding(x *Experiment) string {
 		}
 		b.WriteString(" ")
 	}
+	if x.Best == nil && x.Kind == plan.KindLoop {
+		return "no verdict yet."
+	}
 	if x.Best == nil {
 		return b.String() + "no winner: " + m.whyNone(x) + "."
 	}
 	f := x.scale()
 	if len(x.Points) == 1 {
-		fmt.Fprintf(&b, "%s %s.", x.metric(), level(x.Best.Level, x.Best.point, f, x.Objective.Unit))
+		fmt.Fprintf(&b, "%s %s.", x.metric(), level(x.Best.Level, x.Best.point, f, deref(x.Objective.Unit)))
 		if x.Best.N == 1 {
 			b.WriteString(" One run: its noise is not known.")
 		}
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s has the %s %s, %s. %s", pointName(x.Best.Params), x.extreme(), x.metric(),
-		level(x.Best.Level, x.Best.point, f, x.Objective.Unit), x.told(f))
+		level(x.Best.Level, x.Best.point, f, deref(x.Objective.Unit)), x.told(f))
 	if missing := x.missing(); missing > 0 {
-		fmt.Fprintf(&b, " %d of %s have no result.", missing, count(len(x.Trials), "trial"))
+		verb := "have"
+		if missing == 1 {
+			verb = "has"
+		}
+		fmt.Fprintf(&b, " %d of %s %s no result.", missing, count(len(x.Trials), "trial"), verb)
 	}
 	return b.String()
 }
@@ -89,6 +97,9 @@ func level(l Level, p *Point, f scale, unit string) string {
 	if l.SD == nil {
 		return mean + " (one run)"
 	}
+	if *l.SD == 0 {
+		return fmt.Sprintf("%s (the same in all of %d runs)", mean, l.N)
+	}
 	return fmt.Sprintf("%s ± %s%s (mean ± sd, n = %d; 95 %% interval %s to %s)",
 		f.format(l.Mean), f.spread(l.SD), unit, l.N, f.format(p.CILow), f.format(p.CIHigh))
 }
@@ -110,15 +121,18 @@ func (x *Experiment) told(f scale) string {
 	if len(with) == 0 {
 		return "No other point has a result: there is nothing to compare it with."
 	}
-	picked := fmt.Sprintf(" Picked from %d; expect a little less on new seeds.", len(with)+1)
+	picked := fmt.Sprintf(" Picked from %d: expect a little less gain on new seeds.", len(with)+1)
 	if x.Best.point.TiedWithBest == nil {
 		return "One run per point: whether that is more than luck cannot be told." + picked
 	}
-	if len(tied) == 0 {
-		return fmt.Sprintf("The runner-up, %s, has %s: told apart at 95 %%.", pointName(with[0].Params), f.format(with[0].Mean)) + picked
-	}
 	if noSpread(with, x.Best.point) {
-		return "It equals " + list(tied, 3) + "." + picked
+		if len(tied) > 0 {
+			return "It equals " + list(tied, 3) + "; no point varies with the seed."
+		}
+		return fmt.Sprintf("The runner-up, %s, has %s; no point varies with the seed.", pointName(with[0].Params), f.format(with[0].Mean))
+	}
+	if len(tied) == 0 {
+		return fmt.Sprintf("It can be told from the runner-up, %s (%s), with 95 %% confidence.", pointName(with[0].Params), f.format(with[0].Mean)) + picked
 	}
 	s := "It cannot be told from " + list(tied, 3)
 	if len(tied) > 1 {
@@ -170,19 +184,29 @@ func (m *markdown) repeat(x *Experiment) {
 	if b == nil || len(b.Command) == 0 {
 		return
 	}
-	of := ""
-	if b.N > 1 && len(b.point.of) > 1 {
-		of = fmt.Sprintf(" (seed %d of %d)", m.state.experiment(x.Name).byID[*b.Trial].seed(), b.N)
+	first := x.of.byID[*b.Trial]
+	m.printf("\n  To repeat it")
+	if b.N > 1 {
+		m.printf(" (here with seed %d)", first.seed())
 	}
-	m.printf("\n  To repeat it%s:\n\n", of)
+	if f := first.finished; f != nil && f.Reused != nil {
+		m.printf(", measured in run %s", code(f.Reused.Run))
+	}
+	m.printf(":\n\n")
 	m.WriteString(indent(fence("sh", shell(b.Command)), "  "))
-	if len(b.Artifacts) > 0 {
-		paths := make([]string, len(b.Artifacts))
-		for i, a := range b.Artifacts {
-			paths[i] = code(clip(a, 200, "report.json"))
-		}
-		m.printf("\n  Its artifacts, below the state directory: %s.\n", list(paths, 3))
+	o := first.outcome()
+	if len(o.Artifacts) == 0 {
+		return
 	}
+	paths := make([]string, len(o.Artifacts))
+	for i, a := range o.Artifacts {
+		paths[i] = code(clip(artifactPath(o.Log, a), 200, "report.json"))
+	}
+	m.printf("\n  It left %s in the state directory.", list(paths, 3))
+	if n := len(b.Artifacts) - len(paths); n > 0 {
+		m.printf(" What its other seeds left is in report.json.")
+	}
+	m.printf("\n")
 }
 
 func indent(s, by string) string {

@@ -30,7 +30,7 @@ func scaleOf(means, sds []float64) scale {
 		return plainScale(means, largest)
 	}
 	// The digit before which the second digit of the spread stands.
-	last := int(math.Floor(math.Log10(spreads[len(spreads)/2]))) - 1
+	last := int(math.Floor(math.Log10(spreads[(len(spreads)-1)/2]))) - 1
 	first := last + 1
 	if largest > 0 {
 		first = int(math.Floor(math.Log10(largest)))
@@ -91,6 +91,8 @@ func short(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 func duration(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch s := int(math.Round(seconds)); {
+	case seconds <= 0:
+		return "0 s"
 	case seconds < 0.9995:
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 	case seconds < 9.95:
@@ -98,11 +100,11 @@ func duration(seconds float64) string {
 	case s < 60:
 		return fmt.Sprintf("%d s", s)
 	case s < 3600:
-		return fmt.Sprintf("%d min %02d s", s/60, s%60)
+		return strings.TrimSuffix(fmt.Sprintf("%d min %02d s", s/60, s%60), " 00 s")
 	case s < 48*3600:
-		return fmt.Sprintf("%d h %02d min", s/3600, s%3600/60)
+		return strings.TrimSuffix(fmt.Sprintf("%d h %02d min", s/3600, s%3600/60), " 00 min")
 	default:
-		return fmt.Sprintf("%d d %d h", s/86400, s%86400/3600)
+		return strings.TrimSuffix(fmt.Sprintf("%d d %d h", s/86400, s%86400/3600), " 0 h")
 	}
 }
 

@@ -110,14 +110,15 @@ type Experiment struct {
 	// Note says what the numbers cannot: why there is no best, or why it cannot be told from others.
 	Note *string `json:"note"`
 
-	of *experiment
+	of       *experiment
+	byParams map[string]*Point // made when it is first asked for
 }
 
 // Objective is the number that decides.
 type Objective struct {
-	Metric    string `json:"metric"`
-	Direction string `json:"direction"`
-	Unit      string `json:"unit"`
+	Metric    string  `json:"metric"`
+	Direction string  `json:"direction"`
+	Unit      *string `json:"unit"`
 }
 
 // A Level is what several runs of one thing measured.
@@ -206,7 +207,7 @@ type Trial struct {
 	Message   *string     `json:"message"`
 	Objective *float64    `json:"objective"`
 	// ObjectiveReason says why Objective is null.
-	ObjectiveReason *string            `json:"objective_reason"`
+	ObjectiveReason *string             `json:"objective_reason"`
 	Metrics         map[string]*float64 `json:"metrics"`
 	// MetricsReason says, by metric, why its number is null.
 	MetricsReason map[string]string `json:"metrics_reason"`

@@ -15,11 +15,12 @@ type State struct {
 	started     *ledger.RunStarted
 	startedAt   time.Time
 	lastAt      time.Time
-	segment     time.Time     // when the process that wrote the newest events began
-	worked      time.Duration // of the processes before it
+	segment     time.Time // when the process that wrote the newest events began
+	past        []stretch // the processes before it
 	finished    *ledger.RunFinished
 	finishedAt  time.Time
 	interrupted *ledger.RunInterrupted
+	skipped     *ledger.RunSkipped
 	resumed     int
 	planDigest  string
 	experiments []*experiment
@@ -39,9 +40,17 @@ type experiment struct {
 }
 
 type host struct {
-	name  string
-	state ledger.HostState // the newest
-	knows bool             // whether state was ever told
+	name    string
+	state   ledger.HostState // the newest
+	changes []hostChange
+}
+
+// stretch is a time in which one process of xrun worked on the run.
+type stretch struct{ from, to time.Time }
+
+type hostChange struct {
+	at    time.Time
+	state string
 }
 
 // Fold is the State that events leave.
@@ -53,9 +62,9 @@ func Fold(events []ledger.Event) *State {
 	return s
 }
 
-// Apply adds one event. Events come in the order of the ledger; those of other runs, and skipped starts, are ignored.
+// Apply adds one event. Events come in the order of the ledger; those of other runs than the first one's are ignored.
 func (s *State) Apply(e ledger.Event) {
-	if e.Type == "run_skipped" || s.run != "" && e.Run != s.run {
+	if s.run != "" && e.Run != s.run {
 		return
 	}
 	s.run = e.Run
@@ -72,13 +81,16 @@ func (s *State) Apply(e ledger.Event) {
 		s.interrupted = &b
 	case ledger.RunFinished:
 		s.finished, s.finishedAt, s.interrupted = &b, e.At, nil
+	case ledger.RunSkipped:
+		s.skipped = &b
 	case ledger.ExperimentPlanned:
 		s.experiment(b.Name).planned = &b
 	case ledger.ExperimentFinished:
 		s.experiment(b.Name).finished = &b
 	case ledger.HostState:
 		h := s.host(b.Host)
-		h.state, h.knows = b, true
+		h.state = b
+		h.changes = append(h.changes, hostChange{e.At, b.State})
 	case ledger.Warning:
 		s.warn(b.Message)
 	case ledger.IterationFinished:
@@ -96,9 +108,7 @@ func (s *State) Apply(e ledger.Event) {
 
 // resume begins another stretch of work. The time between it and the last event before is nobody's work.
 func (s *State) resume(at time.Time, b ledger.RunResumed) {
-	if s.lastAt.After(s.segment) {
-		s.worked += s.lastAt.Sub(s.segment)
-	}
+	s.past = append(s.past, stretch{s.segment, s.lastAt})
 	s.segment, s.interrupted, s.finished = at, nil, nil
 	s.resumed++
 	s.planDigest = b.PlanDigest
@@ -155,13 +165,22 @@ func (s *State) host(name string) *host {
 	return h
 }
 
-// wall is how long xrun worked on the run, all its processes together.
-func (s *State) wall() time.Duration {
+// stretches are the times in which xrun worked on the run.
+func (s *State) stretches() []stretch {
 	end := s.lastAt
 	if s.finished != nil {
 		end = s.finishedAt
 	}
-	return s.worked + max(0, end.Sub(s.segment))
+	return append(slices.Clip(s.past), stretch{s.segment, end})
+}
+
+// wall is how long xrun worked on the run, all its processes together.
+func (s *State) wall() time.Duration {
+	var sum time.Duration
+	for _, x := range s.stretches() {
+		sum += max(0, x.to.Sub(x.from))
+	}
+	return sum
 }
 
 // complete reports whether the run ended by itself.

@@ -20,15 +20,16 @@ type trial struct {
 }
 
 type attempt struct {
-	n         int
-	host      string
-	begun     time.Time // when it was intended or, better, started; by our clock
-	gpus      []ledger.GPU
-	passing   ledger.State // what the newest passing event says
-	reason    string
-	series    []ledger.MetricValues // one per metric, in order of first appearance
-	finished  *ledger.AttemptFinished
-	adoptedBy string
+	n        int
+	host     string
+	begun    time.Time // when it was intended or, better, started; by our clock
+	ended    time.Time // zero while it runs
+	gpus     []ledger.GPU
+	passing  ledger.State // what the newest passing event says
+	reason   string
+	series   []ledger.MetricValues // one per metric, in order of first appearance
+	finished *ledger.AttemptFinished
+	adopted  string // the run that started it, if this one took it over
 }
 
 func (s *State) applyTrial(e ledger.Event) {
@@ -42,7 +43,7 @@ func (s *State) applyTrial(e ledger.Event) {
 		}
 	case ledger.AttemptIntended:
 		a := s.attempt(b.Attempt)
-		a.host, a.begun, a.passing, a.adoptedBy = b.Host, e.At, ledger.Staging, b.Adopted
+		a.host, a.begun, a.passing, a.adopted = b.Host, e.At, ledger.Staging, b.Adopted
 		s.host(b.Host)
 	case ledger.AttemptStarted:
 		a := s.attempt(b.Attempt)
@@ -54,7 +55,7 @@ func (s *State) applyTrial(e ledger.Event) {
 		s.attempt(b.Attempt).record(b)
 	case ledger.AttemptFinished:
 		a := s.attempt(b.Attempt)
-		a.finished = &b
+		a.finished, a.ended = &b, e.At
 		if b.Host != "" {
 			a.host = b.Host
 			s.host(b.Host)
@@ -122,6 +123,8 @@ func (t *trial) state() ledger.State {
 		return a.passing
 	case a.finished.State == ledger.Superseded:
 		return ledger.Unknown
+	case a.finished.State == ledger.Cancelled:
+		return ledger.Queued // taken back before it ran, because xrun was leaving
 	}
 	return a.finished.State
 }
@@ -139,6 +142,9 @@ func (t *trial) final() ledger.State {
 	}
 }
 
+// underway reports whether the record ends before the trial does, after it was begun.
+func (t *trial) underway() bool { return t.finished == nil && t.final() == ledger.Lost }
+
 func (t *trial) last() *attempt {
 	if len(t.attempts) == 0 {
 		return nil
@@ -154,6 +160,9 @@ func (t *trial) counted() *attempt {
 				return a
 			}
 		}
+	}
+	if t.finished == nil && t.state() == ledger.Queued {
+		return nil // what was begun was taken back
 	}
 	return t.last()
 }

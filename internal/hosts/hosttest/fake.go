@@ -43,6 +43,7 @@ type Fake struct {
 	free  int
 	port  int
 	down  error
+	busy  bool // dispatching
 	jobs  map[string]*fakeJob
 	order []hosts.Job // all that were accepted
 	queue []*fakeJob
@@ -134,6 +135,11 @@ func (f *Fake) Start(_ context.Context, jobs []hosts.Job) []error {
 
 // dispatch starts queued jobs while slots are free. The caller holds f.mu.
 func (f *Fake) dispatch() {
+	if f.busy { // a job that ended at once: the loop below goes on anyway
+		return
+	}
+	f.busy = true
+	defer func() { f.busy = false }()
 	for f.free > 0 && len(f.queue) > 0 {
 		j := f.queue[0]
 		f.queue = f.queue[1:]
@@ -265,6 +271,19 @@ func (f *Fake) Stop(_ context.Context, id, reason string) error {
 	}
 	f.end(j, exit)
 	return nil
+}
+
+// Withdraw ends a job that waits.
+func (f *Fake) Withdraw(ctx context.Context, id, reason string) (taken bool, err error) {
+	f.mu.Lock()
+	j := f.jobs[id]
+	waits := f.down == nil && j != nil && j.phase == hosts.Queued
+	down := f.down
+	f.mu.Unlock()
+	if !waits {
+		return false, down
+	}
+	return true, f.Stop(ctx, id, reason)
 }
 
 // Place makes up paths and ports.

@@ -11,6 +11,7 @@ import (
 // check looks across fields, and puts what is found at the lines that it is about. Entries that are wrong in themselves
 // are left out: what is said about them would be a consequence.
 func (l *loader) check() {
+	l.spec.Place = l.placed
 	if l.wrong[""] || len(l.wrong) == 0 && len(l.problems) > 0 {
 		return // something could not be read at all: names would seem to be missing
 	}

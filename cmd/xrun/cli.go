@@ -1,0 +1,77 @@
+package main
+
+const description = `Run experiments that are written in CUE, and report what they found.
+
+A PATH is a directory or file of CUE, or ./...; the default is the current directory.
+A RUN is an id, the beginning of one, or "last".`
+
+// superviseArg makes the program a supervisor of jobs; users never type it.
+const superviseArg = "supervise"
+
+type globals struct {
+	Dir       string   `short:"C" name:"dir" placeholder:"DIR" help:"Work as if started in DIR."`
+	Tags      []string `short:"t" name:"tag" sep:"none" placeholder:"KEY=VALUE" help:"Set a CUE tag (repeatable)."`
+	State     string   `placeholder:"DIR" env:"XRUN_STATE" help:"Keep the ledger and the runs in DIR (default: .xrun at the root of the repository)."`
+	Inventory string   `placeholder:"PATH" help:"Take hosts from the CUE files at PATH."`
+	Color     string   `enum:"auto,always,never" default:"auto" help:"Colour: auto, always or never."`
+	LogLevel  string   `enum:"trace,debug,info,warn,error,off" default:"warn" help:"Log to stderr: trace, debug, info, warn, error or off."`
+	LogFormat string   `enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	Quiet     bool     `short:"q" help:"Say nothing unless something is wrong."`
+}
+
+type cli struct {
+	globals
+
+	Init    initCmd    `cmd:"" help:"Make a package that works."`
+	Vet     vetCmd     `cmd:"" help:"Check experiment files."`
+	Plan    planCmd    `cmd:"" help:"Show what would run, where, and why."`
+	Run     runCmd     `cmd:"" help:"Plan, then do it."`
+	Resume  resumeCmd  `cmd:"" help:"Go on with an interrupted run."`
+	Stop    stopCmd    `cmd:"" help:"End what an interrupted run left running."`
+	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
+	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
+	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
+	Report  reportCmd  `cmd:"" help:"Write a run's report again, or print it."`
+	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
+	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Status     unbuiltCmd `cmd:"" hidden:""`
+	Fetch      unbuiltCmd `cmd:"" hidden:""`
+	Compare    unbuiltCmd `cmd:"" hidden:""`
+	Explain    unbuiltCmd `cmd:"" hidden:""`
+	Promote    unbuiltCmd `cmd:"" hidden:""`
+	Export     unbuiltCmd `cmd:"" hidden:""`
+	Import     unbuiltCmd `cmd:"" hidden:""`
+	Hosts      unbuiltCmd `cmd:"" hidden:""`
+	Doctor     unbuiltCmd `cmd:"" hidden:""`
+	GC         unbuiltCmd `cmd:"" name:"gc" hidden:""`
+	Completion unbuiltCmd `cmd:"" hidden:""`
+}
+
+// textOrJSON is the -o flag of a command that has a result.
+type textOrJSON struct {
+	Output string `short:"o" enum:"text,json" default:"text" help:"Print the result as text or json."`
+}
+
+// unbuiltCmd stands for a command that is promised and not built yet.
+type unbuiltCmd struct {
+	Args []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run says so.
+func (c *unbuiltCmd) Run(a *app) error {
+	name := "this command"
+	for _, arg := range a.args {
+		if unbuiltNames[arg] {
+			name = "xrun " + arg
+			break
+		}
+	}
+	return &cliError{code: exitUsage, kind: "unbuilt", msg: name + " is not built yet", hint: "docs/roadmap.md says what comes next"}
+}
+
+var unbuiltNames = map[string]bool{
+	"status": true, "fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
+	"import": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/xrun-dev/xrun/internal/engine"
+	"github.com/xrun-dev/xrun/internal/ledger"
+)
+
+type helpCmd struct {
+	Topic string `arg:"" optional:"" enum:",exit-codes,files,environment,metrics,placeholders,causes,events" default:"" help:"exit-codes, files, environment, metrics, placeholders, causes or events."`
+}
+
+// Run prints a page.
+func (c *helpCmd) Run(a *app) error {
+	text := topics[c.Topic]
+	switch c.Topic {
+	case "":
+		text = "Topics: " + strings.Join([]string{"exit-codes", "files", "environment", "metrics", "placeholders", "causes", "events"}, ", ") +
+			"\n\n`xrun help TOPIC` prints one; `xrun --help` lists the commands.\n"
+	case "causes":
+		text = causesPage()
+	case "events":
+		text = eventsPage()
+	}
+	_, err := fmt.Fprint(a.stdout, text)
+	return err
+}
+
+func table(rows func(w *tabwriter.Writer)) string {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	rows(w)
+	w.Flush()
+	return b.String()
+}
+
+func causesPage() string {
+	return "Why a trial has no result, by what it is seen, and what is done then.\n\n" + table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "CAUSE\tFAULT OF\tSEEN BY\tTHEN")
+		for _, p := range engine.Policies {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Cause, p.Blame, p.Seen, p.Then)
+		}
+	})
+}
+
+func eventsPage() string {
+	return fmt.Sprintf("The events of the ledger and of events.jsonl, version %d.\n\n", ledger.SchemaVersion) + table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "TYPE\tMEANING")
+		for _, t := range ledger.Types {
+			fmt.Fprintf(w, "%s\t%s\n", t.Type, t.Doc)
+		}
+	})
+}
+
+var topics = map[string]string{
+	"exit-codes": `When several apply, the first in this order counts: 70, 130, 1, 2, 5, 6, 7, 4, 3, 10, 0.
+
+0    done; every trial planned has a result. plan: valid; with --detailed-exitcode: and nothing to run
+1    xrun could not do its own work (disk, ledger, network of the controller); --overlap fail
+2    wrong usage, or the spec is wrong
+3    finished, but some trials failed, were lost, or were not run for another reason than a budget
+4    finished with nothing usable: no experiment has a result
+5    skipped: another run is active in this state directory
+6    no host could be used
+7    a budget or the deadline ended it before it was complete; can be resumed
+10   plan --detailed-exitcode: valid, and there is something to run
+70   a bug in xrun; says what to report
+130  interrupted; can be resumed
+`,
+	"files": `<state> is .xrun at the root of the repository (outside git beside cue.mod, else in the package of the first PATH),
+or --state DIR, or XRUN_STATE. It ignores itself for git.
+
+<state>/ledger.db                      SQLite; the truth. What is below can be written again from it, logs and
+                                       artifacts apart
+<state>/lock                           one run at a time; names its holder
+<state>/runs/<run>/plan.json           what was decided before anything ran
+<state>/runs/<run>/report.md           for people
+<state>/runs/<run>/report.json         for programs
+<state>/runs/<run>/events.jsonl        one event a line (xrun help events)
+<state>/runs/<run>/<experiment>/<trial>/attempt-N/{log,result.json,artifacts/…}
+<state>/code/                          spec and shipped bytes of runs
+<cache>/xrun/<state id>/work/          jobs on this machine, in the user's cache directory
+`,
+	"environment": `What a trial finds in its environment:
+
+XRUN_RUN_ID, XRUN_EXPERIMENT, XRUN_TRIAL_ID, XRUN_ATTEMPT, XRUN_SEED
+XRUN_PARAMS_FILE     a JSON file with the parameters
+XRUN_PARAM_<NAME>    each parameter; the name in upper case, other characters _
+XRUN_OUT             a directory; the files in it are artifacts and come home
+CUDA_VISIBLE_DEVICES empty without needs.gpus
+CUDA_DEVICE_ORDER    PCI_BUS_ID
+MASTER_PORT          a free TCP port of its own
+PYTHONUNBUFFERED     1
+
+Local commands inherit the environment of xrun. Later wins: host, prelude, host.env, env, XRUN_*.
+Names that begin with XRUN_ are reserved.
+
+xrun itself reads XRUN_STATE and NO_COLOR.
+`,
+	"metrics": `All of these are understood without configuration, in any mix, anywhere in the log:
+
+name: 1.5e-05           name=-0.3           name 12   (at the start of a line)
+METRIC name=0.25
+{"val": {"loss": 0.31}}                     a line that is a JSON object: numbers by dotted key (val.loss)
+{'eval_loss': 0.31}                         the same for a Python dict of literals
+{"metric_name": "loss", "metric_value": 0.31, "memory_gb": 11.2}
+FINAL_RESULTS: {"primary_metric": …, "per_method": {…}}
+peak_vram_mb: 11234
+
+A name is matched whole: acc is not found in val/acc. A number is the whole numeric token, or an error that names line
+and column: never a part of it. nan and inf are "diverged", never a value. A step or epoch on the same line, or the last
+one printed before, is kept with the value.
+`,
+	"placeholders": `In command and env:
+
+{name}          a parameter
+{seed}          the seed
+{xrun.run}, {xrun.experiment}, {xrun.trial}, {xrun.attempt}, {xrun.gpus}
+{xrun.out}      the directory for artifacts
+{xrun.port}     a free TCP port
+{params}        as an element of its own: k=v for every parameter, sorted; {params:--} gives --k=v
+
+{{ and }} are literal braces; a brace that is no placeholder stands for itself. Whole numbers are written in digits,
+others in the shortest form that reads back the same (0.0001, 1e-05). No shell ever sees a value. What is under
+{xrun.…} is not part of a trial's identity.
+`,
+}

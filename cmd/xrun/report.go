@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/report"
+)
+
+type reportCmd struct {
+	RunID  string `arg:"" optional:"" name:"run" default:"last" help:"A run."`
+	Output string `short:"o" enum:",md,json,html,csv,junit" default:"" help:"Print this form and write nothing: md or json (html, csv and junit are not built yet)."`
+}
+
+// Help is the example.
+func (reportCmd) Help() string {
+	return "Example:\n  xrun report last -o md\n\nWithout -o the run's report files are written again, from the ledger alone."
+}
+
+// Run reports.
+func (c *reportCmd) Run(ctx context.Context, a *app) error {
+	switch c.Output {
+	case "html", "csv", "junit":
+		return notBuilt("report -o " + c.Output)
+	}
+	state := a.findState()
+	l, err := ledger.OpenReader(ctx, state)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	run, err := l.Find(ctx, c.RunID)
+	if err != nil {
+		return usageHint(err)
+	}
+	if c.Output == "" {
+		r, err := writeReport(ctx, l, state, run.ID)
+		if err != nil {
+			return err
+		}
+		if !a.Quiet {
+			fmt.Fprintf(a.stdout, "%s\nreport: %s\n", r.Headline(), filepath.Join(state, "runs", run.ID, "report.md"))
+		}
+		return nil
+	}
+	r, err := buildReport(ctx, l, run.ID)
+	if err != nil {
+		return err
+	}
+	text := r.JSON()
+	if c.Output == "md" {
+		text = r.Markdown()
+	}
+	_, err = a.stdout.Write(text)
+	return err
+}
+
+// fold reads what a run recorded.
+func fold(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
+	s := &report.State{}
+	for e, err := range l.Events(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		s.Apply(e)
+	}
+	return s, nil
+}
+
+// buildReport makes the report of a run from the ledger alone.
+func buildReport(ctx context.Context, l *ledger.Ledger, run string) (*report.Report, error) {
+	s, err := fold(ctx, l, run)
+	if err != nil {
+		return nil, err
+	}
+	o := report.Options{XrunVersion: version()}
+	if o.Skipped, err = l.Skipped(ctx, run); err != nil {
+		return nil, err
+	}
+	previous, err := l.Previous(ctx, run, s.Row().Experiments)
+	if err != nil {
+		return nil, err
+	}
+	if previous != "" {
+		if o.Previous, err = fold(ctx, l, previous); err != nil {
+			return nil, err
+		}
+	}
+	return s.Report(o), nil
+}
+
+// writeReport writes the report files of a run.
+func writeReport(ctx context.Context, l *ledger.Ledger, state, run string) (*report.Report, error) {
+	r, err := buildReport(ctx, l, run)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(state, "runs", run)
+	return r, errors.Join(writeFile(filepath.Join(dir, "report.md"), r.Markdown()), writeFile(filepath.Join(dir, "report.json"), r.JSON()))
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/engine"
+	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+type resumeCmd struct {
+	textOrJSON
+	RunID         string   `arg:"" optional:"" name:"run" help:"The run; the newest unfinished one by default."`
+	Host          []string `placeholder:"NAME" help:"Use only these hosts."`
+	MaxParallel   int      `placeholder:"N" help:"At most N trials at once."`
+	AcceptChanges bool     `help:"Go on with the spec and the code as they are now."`
+	NoTUI         bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
+	Deadline      string   `hidden:""`
+}
+
+// Help is the example.
+func (resumeCmd) Help() string {
+	return "Example:\n  xrun resume\n\nWhat finished is not run again, what still runs is taken up. The run keeps the code and the spec that it started with."
+}
+
+// Run goes on with a run.
+func (c *resumeCmd) Run(ctx context.Context, a *app) error {
+	if c.Deadline != "" {
+		return notBuilt("resume --deadline")
+	}
+	state := a.findState()
+	if _, err := os.Stat(filepath.Join(state, ledger.FileName)); err != nil {
+		return usageHint(&ledger.NoRunError{Arg: or(c.RunID, "last")})
+	}
+	s, err := a.open(ctx, state, "fail")
+	if e, ok := errors.AsType[*cliError](err); ok && e.kind == "overlap" {
+		e.code, e.kind = exitSkipped, "skipped"
+	}
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	r, err := c.find(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.id = r.ID
+	if !r.Unfinished() {
+		fmt.Fprintf(a.stderr, "xrun: run %s is finished (%s); there is nothing to resume\n", r.ID, r.Outcome)
+		return c.repeat(ctx, s, r)
+	}
+	return c.goOn(ctx, s)
+}
+
+// find is the run to go on with: the one named, else the newest unfinished, else the newest.
+func (c *resumeCmd) find(ctx context.Context, s *session) (ledger.Run, error) {
+	if c.RunID != "" {
+		r, err := s.ledger.Find(ctx, c.RunID)
+		return r, usageHint(err)
+	}
+	runs, err := s.ledger.Runs(ctx)
+	if err != nil {
+		return ledger.Run{}, err
+	}
+	for _, r := range runs {
+		if r.Unfinished() {
+			return r, nil
+		}
+	}
+	r, err := s.ledger.Find(ctx, "last")
+	return r, usageHint(err)
+}
+
+// repeat prints what a finished run found and exits as it did.
+func (c *resumeCmd) repeat(ctx context.Context, s *session, r ledger.Run) error {
+	code := 0
+	if r.ExitCode != nil {
+		code = *r.ExitCode
+	}
+	if c.Output == "json" {
+		rep, err := buildReport(ctx, s.ledger, s.id)
+		if err != nil {
+			return err
+		}
+		if _, err := s.app.stdout.Write(rep.JSON()); err != nil {
+			return err
+		}
+	}
+	return status(code)
+}
+
+func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
+	if err := s.lock.name(s.id, s.app.now()); err != nil {
+		return err
+	}
+	j, old, err := s.recall()
+	if err != nil {
+		return err
+	}
+	began, err := s.began(ctx)
+	if err != nil {
+		return err
+	}
+	resumed := ledger.RunResumed{Command: append([]string{"xrun"}, s.app.args...), Accepted: []string{}}
+	now, diff, err := s.compareSpec(ctx, began, j, old)
+	if err != nil {
+		return err
+	}
+	if len(diff) > 0 {
+		if !c.AcceptChanges {
+			return &cliError{
+				code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
+				hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished",
+			}
+		}
+		j, resumed.Accepted = now, diff
+	} else if c.AcceptChanges && now != nil {
+		j = now // the code may have changed
+	}
+	if err := s.begin(ctx, j, c.Host); err != nil {
+		return err
+	}
+	b := j.basis(s.history)
+	b.Hosts = c.Host
+	p, err := buildPlan(b)
+	if err != nil {
+		return err
+	}
+	if !c.AcceptChanges {
+		keepTrials(p, old)
+	}
+	if c.AcceptChanges {
+		if err := s.store(ctx, j, p); err != nil {
+			return err
+		}
+		if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+			return err
+		}
+	}
+	resumed.PlanDigest, resumed.SpecDigest = p.Digest, plan.SpecDigest(j.spec)
+	seen, err := engine.Review(ctx, s.ledger, s.id)
+	if err != nil {
+		return err
+	}
+	adopt, err := s.adopt(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	facts := []ledger.Event{ledger.New(s.id, s.app.now(), resumed)}
+	if c.AcceptChanges {
+		facts = append(facts, s.dropped(seen, p)...)
+		seen.Experiments, seen.Finished = map[string]bool{}, map[string]bool{}
+	}
+	if err := s.ledger.Append(ctx, facts...); err != nil {
+		return err
+	}
+	s.maxParallel = c.MaxParallel
+	code, err := s.execute(ctx, j, p, adopt, seen)
+	if err != nil {
+		return err
+	}
+	return s.finish(ctx, c.Output, code)
+}
+
+// keepTrials leaves in p the trials that the run started with: --first and --only of its command still hold.
+func keepTrials(p, old *plan.Plan) {
+	keep := map[string]bool{}
+	for _, e := range old.Experiments {
+		for _, t := range e.Trials {
+			keep[e.Name+"/"+t.ID] = true
+		}
+	}
+	experiments := p.Experiments[:0]
+	for _, e := range p.Experiments {
+		trials := e.Trials[:0:0]
+		for _, t := range e.Trials {
+			if keep[e.Name+"/"+t.ID] {
+				trials = append(trials, t)
+			}
+		}
+		if e.Trials = trials; len(trials) > 0 {
+			experiments = append(experiments, e)
+		}
+	}
+	p.Experiments = experiments
+}
+
+// dropped gives the trials that the accepted changes took away their final state.
+func (s *session) dropped(seen *engine.Seen, p *plan.Plan) []ledger.Event {
+	still := map[ledger.Key]bool{}
+	for _, e := range p.Experiments {
+		for _, t := range e.Trials {
+			still[ledger.Key{Experiment: e.Name, Trial: t.ID}] = true
+		}
+	}
+	var keys []ledger.Key
+	for k := range seen.Planned {
+		if _, final := seen.Final[k]; !final && !still[k] {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b ledger.Key) int {
+		return cmp.Or(strings.Compare(a.Experiment, b.Experiment), strings.Compare(a.Trial, b.Trial))
+	})
+	var out []ledger.Event
+	for _, k := range keys {
+		out = append(out, ledger.New(s.id, s.app.now(), ledger.TrialFinished{
+			Key: k, State: ledger.NotRun, Cause: string(engine.CauseCancelled), Message: "the changes that were accepted took it out of the spec",
+		}))
+	}
+	return out
+}
+
+// began is the event that began the run.
+func (s *session) began(ctx context.Context) (ledger.RunStarted, error) {
+	for e, err := range s.ledger.Events(ctx, s.id) {
+		if err != nil {
+			return ledger.RunStarted{}, err
+		}
+		if b, ok := e.Body.(ledger.RunStarted); ok {
+			return b, nil
+		}
+	}
+	return ledger.RunStarted{}, fmt.Errorf("the ledger does not tell how run %s began", s.id)
+}
+
+// compareSpec loads the spec as it is now and says how it differs from the one that the run started with. A spec that
+// is gone or wrong now is a difference too.
+func (s *session) compareSpec(ctx context.Context, began ledger.RunStarted, j *job, old *plan.Plan) (now *job, diff []string, err error) {
+	a := *s.app
+	a.Dir, a.Tags, a.Inventory, a.State = began.Dir, began.Tags, began.Inventory, s.state
+	now, err = a.load(ctx, began.Paths)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, err
+		}
+		return nil, []string{"it cannot be read: " + err.Error()}, nil
+	}
+	if plan.SpecDigest(now.spec) == plan.SpecDigest(j.spec) {
+		return now, nil, nil
+	}
+	p, err := buildPlan(now.basis(plan.History{}))
+	if err != nil {
+		return nil, []string{err.Error()}, nil
+	}
+	d := plan.Compare(old, p)
+	diff = append(diff, fmt.Sprintf("%d trials added, %d removed, %d changed, %d the same", len(d.Added), len(d.Removed), len(d.Changed), d.Same))
+	return now, append(diff, changedFields(j.spec, now.spec)...), nil
+}
+
+// changedFields names what differs between two specs, a level below each experiment.
+func changedFields(old, now *plan.Spec) []string {
+	var out []string
+	a, b := fieldsOf(old), fieldsOf(now)
+	for _, path := range sortedHosts(b) {
+		if a[path] != b[path] {
+			out = append(out, path)
+		}
+	}
+	for _, path := range sortedHosts(a) {
+		if _, ok := b[path]; !ok {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+func fieldsOf(s *plan.Spec) map[string]string {
+	out := map[string]string{}
+	add := func(prefix string, v any) {
+		var fields map[string]json.RawMessage
+		b, err := json.Marshal(v)
+		if err == nil {
+			err = json.Unmarshal(b, &fields)
+		}
+		if err != nil {
+			return // a spec always encodes
+		}
+		for name, raw := range fields {
+			out[prefix+"."+name] = string(raw)
+		}
+	}
+	for _, e := range s.Experiments {
+		add("experiments."+e.Name, e)
+	}
+	for _, h := range s.Hosts {
+		add("hosts."+h.Name, h)
+	}
+	add("settings", s.Settings)
+	return out
+}
+
+// recallJob makes a job of what was stored.
+func (s *session) recallJob(st *stored) (*job, error) {
+	spec := st.Spec
+	spec.Root, spec.Files = st.Root, st.Files
+	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}}
+	for i := range spec.Experiments {
+		e := &spec.Experiments[i]
+		e.Dir, e.Set = st.Dirs[e.Name], map[string]bool{}
+		for _, path := range st.Set[e.Name] {
+			e.Set[path] = true
+		}
+		m, err := s.code.LoadManifest(st.Manifests[e.Name])
+		if err != nil {
+			return nil, fmt.Errorf("the code of experiment %s of run %s: %w", e.Name, s.id, err)
+		}
+		j.manifests[e.Name] = m
+	}
+	return j, nil
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+type runCmd struct {
+	textOrJSON
+	Paths       []string `arg:"" optional:"" name:"path" help:"Directories or files of CUE, or one plan file."`
+	Only        []string `placeholder:"GLOB" help:"Only experiments whose name matches."`
+	Host        []string `placeholder:"NAME" help:"Use only these hosts."`
+	Fresh       bool     `help:"Reuse nothing."`
+	Rerun       string   `enum:",failed" default:"" placeholder:"failed" help:"Only trials that failed before: --rerun failed."`
+	First       int      `placeholder:"N" help:"Only the first N trials that are to be run."`
+	MaxParallel int      `placeholder:"N" help:"At most N trials at once."`
+	Overlap     string   `enum:",skip,wait,fail" default:"" placeholder:"skip" help:"What to do while another run is active: skip, wait or fail."`
+	NoTUI       bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
+	Deadline    string   `hidden:""`
+	DryAgents   string   `hidden:""`
+	Detach      bool     `hidden:""`
+}
+
+// Help is the example.
+func (runCmd) Help() string {
+	return "Example:\n  xrun run ./experiments --first 1\n\nTrials that succeeded before under the same identity are reused. Ctrl-C starts nothing more; \"xrun resume\" goes on."
+}
+
+// Run plans and runs.
+func (c *runCmd) Run(ctx context.Context, a *app) error {
+	for flag, set := range map[string]bool{"run --deadline": c.Deadline != "", "run --dry-agents": c.DryAgents != "", "run --detach": c.Detach} {
+		if set {
+			return notBuilt(flag)
+		}
+	}
+	if c.First < 0 || c.MaxParallel < 0 {
+		return usageError(errors.New("--first and --max-parallel count from 1"))
+	}
+	promised, paths, err := c.promised(a)
+	if err != nil {
+		return err
+	}
+	j, err := a.load(ctx, paths)
+	if err != nil {
+		return err
+	}
+	if err := refuseUnbuilt(j.spec); err != nil {
+		return err
+	}
+	s, err := a.open(ctx, j.state, or(c.Overlap, j.spec.Settings.Overlap))
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.begin(ctx, j, c.Host); err != nil {
+		return err
+	}
+	b := j.basis(s.history)
+	b.Fresh, b.Hosts = c.Fresh, c.Host
+	p, err := buildPlan(b)
+	if err != nil {
+		return err
+	}
+	if promised != nil && promised.Digest != p.Digest {
+		return planDiffers(promised, p)
+	}
+	if err := c.narrow(p); err != nil {
+		return err
+	}
+	s.maxParallel = c.MaxParallel
+	code, err := s.run(ctx, j, p, c.Paths)
+	if err != nil {
+		return err
+	}
+	return s.finish(ctx, c.Output, code)
+}
+
+// promised reads the plan file, if the argument is one. Its experiments are those of the directories of its spec.
+func (c *runCmd) promised(a *app) (*plan.Plan, []string, error) {
+	if len(c.Paths) != 1 || !strings.HasSuffix(c.Paths[0], ".json") {
+		return nil, c.Paths, nil
+	}
+	p, err := readPlan(a.path(c.Paths[0]))
+	if err != nil {
+		return nil, nil, err
+	}
+	root := filepath.Dir(a.findState())
+	var dirs []string
+	for _, f := range p.Spec {
+		if !filepath.IsAbs(f.File) {
+			dirs = append(dirs, filepath.Join(root, filepath.FromSlash(path.Dir(f.File))))
+		}
+	}
+	return p, sortedUnique(dirs), nil
+}
+
+func planDiffers(old, now *plan.Plan) error {
+	d := plan.Compare(old, now)
+	msg := fmt.Sprintf("the plan is not the one in the file any more: %d trials added, %d removed, %d changed", len(d.Added), len(d.Removed), len(d.Changed))
+	if d.Empty() {
+		msg = "the plan is not the one in the file any more: the trials are the same, but the spec says something else about them"
+	}
+	return &cliError{code: exitUsage, kind: "plan", msg: msg, hint: "`xrun plan --against FILE` shows the difference; plan again, or run the PATH"}
+}
+
+// refuseUnbuilt names what the spec needs and this version cannot do.
+func refuseUnbuilt(s *plan.Spec) error {
+	found := plan.Unbuilt(s)
+	if len(found) == 0 {
+		return nil
+	}
+	e := &cliError{code: exitUsage, kind: "unbuilt", msg: "the spec needs what is not built yet; nothing was started", hint: "docs/roadmap.md says what comes next"}
+	for _, f := range found {
+		e.problems = append(e.problems, s.Problem(f))
+	}
+	return e
+}
+
+// narrow leaves only the trials that the flags ask for in the plan.
+func (c *runCmd) narrow(p *plan.Plan) error {
+	keep := p.Experiments[:0]
+	for _, e := range p.Experiments {
+		ok, err := matchAny(c.Only, e.Name)
+		if err != nil {
+			return err
+		}
+		if ok {
+			keep = append(keep, e)
+		}
+	}
+	if len(keep) == 0 && len(p.Experiments) > 0 {
+		return &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("--only %s matches no experiment", strings.Join(c.Only, ", "))}
+	}
+	p.Experiments = keep
+	left := c.First
+	for i := range p.Experiments {
+		e := &p.Experiments[i]
+		trials := e.Trials[:0:0]
+		for _, t := range e.Trials {
+			if c.Rerun == "failed" && t.Why != plan.Failed {
+				continue
+			}
+			if c.First > 0 && t.Why != plan.Reused {
+				if left == 0 {
+					continue
+				}
+				left--
+			}
+			trials = append(trials, t)
+		}
+		e.Trials = trials
+	}
+	return nil
+}
+
+func matchAny(globs []string, name string) (bool, error) {
+	if len(globs) == 0 {
+		return true, nil
+	}
+	for _, g := range globs {
+		ok, err := path.Match(g, name)
+		if err != nil {
+			return false, &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("--only %s is not a glob", g)}
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func or(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}
+
+// A stored run is what a resume needs that the ledger does not hold: the resolved spec and which code goes with it.
+type stored struct {
+	Spec      *plan.Spec          `json:"spec"`
+	Root      string              `json:"root"`
+	Files     []plan.SourceFile   `json:"files"`
+	Set       map[string][]string `json:"set"`       // by experiment: what the spec itself sets
+	Dirs      map[string]string   `json:"dirs"`      // by experiment
+	Manifests map[string]string   `json:"manifests"` // by experiment: tree id
+	Plan      *plan.Plan          `json:"plan"`
+}
+
+func storedPath(state, run string) string { return filepath.Join(state, "code", "runs", run+".json") }
+
+// store keeps the spec and the shipped bytes, so that edits made meanwhile do not reach this run.
+func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
+	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Plan: p}
+	done := map[string]bool{}
+	for i := range j.spec.Experiments {
+		e := &j.spec.Experiments[i]
+		m := j.manifests[e.Name]
+		for path, set := range e.Set {
+			if set {
+				st.Set[e.Name] = append(st.Set[e.Name], path)
+			}
+		}
+		st.Set[e.Name] = sortedUnique(st.Set[e.Name])
+		st.Dirs[e.Name], st.Manifests[e.Name] = e.Dir, m.TreeID
+		if done[m.TreeID] {
+			continue
+		}
+		done[m.TreeID] = true
+		if err := s.code.Put(ctx, m); err != nil {
+			return fmt.Errorf("store the code of experiment %s: %w", e.Name, err)
+		}
+		if err := s.code.SaveManifest(m); err != nil {
+			return fmt.Errorf("store the code of experiment %s: %w", e.Name, err)
+		}
+	}
+	return writeJSON(storedPath(s.state, s.id), st)
+}
+
+// recall reads back what store kept.
+func (s *session) recall() (*job, *plan.Plan, error) {
+	path := storedPath(s.state, s.id)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the spec of run %s: %w", s.id, err)
+	}
+	var st stored
+	if err := json.Unmarshal(b, &st); err != nil {
+		return nil, nil, fmt.Errorf("the spec of run %s: %s: %w", s.id, path, err)
+	}
+	j, err := s.recallJob(&st)
+	return j, st.Plan, err
+}
+
+// start records the beginning of the run.
+func (s *session) start(j *job, p *plan.Plan, paths []string) ledger.RunStarted {
+	e := ledger.RunStarted{
+		Command: append([]string{"xrun"}, s.app.args...), Dir: s.app.Dir, Paths: append([]string{}, paths...), Tags: append([]string{}, s.app.Tags...),
+		Inventory: s.app.Inventory, XrunVersion: version(), PlanDigest: p.Digest, SpecDigest: plan.SpecDigest(j.spec),
+		Commit: p.Commit, Dirty: p.Dirty, HostUser: hostUser(), Spec: []ledger.SourceFile{}, Warnings: append([]string{}, p.Warnings...),
+	}
+	for _, f := range p.Spec {
+		e.Spec = append(e.Spec, ledger.SourceFile(f))
+	}
+	return e
+}

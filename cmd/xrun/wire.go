@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/engine"
+	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
+	"github.com/xrun-dev/xrun/internal/hosts"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+	"github.com/xrun-dev/xrun/internal/plan/specfile"
+)
+
+// The parts fit together here, and only here.
+var (
+	_ engine.Host     = (*hosts.Local)(nil)
+	_ engine.Recorder = (*ledger.Ledger)(nil)
+	_ engine.Past     = (*ledger.Ledger)(nil)
+)
+
+// A job is a spec with the code it ships and the state directory it belongs to.
+type job struct {
+	spec      *plan.Spec
+	state     string
+	manifests map[string]*checkpoint.Manifest // by experiment
+	warnings  []string
+}
+
+// loadSpec reads the spec of paths.
+func (a *app) loadSpec(ctx context.Context, paths []string) (*plan.Spec, error) {
+	config, err := os.UserConfigDir()
+	if err != nil {
+		config = ""
+	}
+	return specfile.Load(ctx, specfile.Options{Dir: a.Dir, Paths: paths, Tags: a.Tags, Inventory: a.Inventory, UserConfig: config})
+}
+
+// load reads the spec of paths and lists the code of its experiments.
+func (a *app) load(ctx context.Context, paths []string) (*job, error) {
+	spec, err := a.loadSpec(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{spec: spec, state: a.State}
+	if j.state == "" {
+		j.state = filepath.Join(spec.Root, stateName)
+	}
+	return j, j.scan(ctx)
+}
+
+// scan lists the code of every experiment. Those that ship the same are listed once.
+func (j *job) scan(ctx context.Context) error {
+	j.manifests = map[string]*checkpoint.Manifest{}
+	done := map[string]*checkpoint.Manifest{}
+	for i := range j.spec.Experiments {
+		e := &j.spec.Experiments[i]
+		sel, err := j.selection(e)
+		if err != nil {
+			return err
+		}
+		key := fmt.Sprintf("%q", []any{sel.Dir, sel.Include, sel.Exclude, sel.Ignore, sel.MaxSize})
+		m, ok := done[key]
+		if !ok {
+			if m, err = checkpoint.Scan(ctx, sel); err != nil {
+				return codeError(e.Name, err)
+			}
+			done[key] = m
+			for _, n := range m.Notes {
+				j.warnings = append(j.warnings, fmt.Sprintf("code of experiment %s: %s", e.Name, n))
+			}
+		}
+		j.manifests[e.Name] = m
+	}
+	return nil
+}
+
+func codeError(experiment string, err error) error {
+	e := &cliError{code: exitUsage, kind: "spec", msg: fmt.Sprintf("code of experiment %s: %v", experiment, err)}
+	if h, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		e.hint = h.Hint()
+	}
+	if errors.Is(err, checkpoint.ErrTooLarge) {
+		e.hint = "exclude what the trials do not need (code: exclude), or raise code.max_size"
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return e
+}
+
+// selection says what an experiment ships. code.path starts at the package; without it the code is the repository, and
+// outside git the package's directory.
+func (j *job) selection(e *plan.Experiment) (checkpoint.Selection, error) {
+	dir := e.Dir
+	if root := checkpoint.FindRoot(e.Dir); e.Code.Path == "" && root != "" {
+		dir = root
+	} else if e.Code.Path != "" {
+		dir = filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
+		if filepath.IsAbs(e.Code.Path) {
+			dir = filepath.Clean(e.Code.Path)
+		}
+	}
+	within := j.spec.Root
+	if rel, err := filepath.Rel(within, dir); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return checkpoint.Selection{}, &cliError{
+			code: exitUsage, kind: "spec", msg: fmt.Sprintf("experiment %s: code.path %q leads out of %s", e.Name, e.Code.Path, within),
+			hint: "code lies within the repository of the experiment",
+		}
+	}
+	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
+	for d := e.Dir; ; d = filepath.Dir(d) {
+		omit = append(omit, filepath.Join(d, "cue.mod"))
+		if d == within || d == filepath.Dir(d) {
+			break
+		}
+	}
+	return checkpoint.Selection{
+		Dir: dir, Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
+		Omit: sortedUnique(omit), MaxSize: int64(e.Code.MaxSize),
+	}, nil
+}
+
+// basis gathers what the plan depends on.
+func (j *job) basis(history plan.History) plan.Basis {
+	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, History: history, XrunVersion: version(), Warnings: slices.Clone(j.warnings)}
+	for _, w := range j.spec.Warnings {
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Col, w.Path, w.Message))
+	}
+	names := make([]string, 0, len(j.manifests))
+	for name := range j.manifests {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		m := j.manifests[name]
+		b.Code[name] = &plan.Manifest{ID: m.ID, Files: planFiles(m)}
+		if m.Commit != "" && b.Commit == nil {
+			b.Commit, b.Dirty = &m.Commit, new(bool)
+		}
+		if b.Dirty != nil {
+			*b.Dirty = *b.Dirty || m.Dirty
+		}
+	}
+	return b
+}
+
+func planFiles(m *checkpoint.Manifest) []plan.CodeFile {
+	out := make([]plan.CodeFile, len(m.Files))
+	for i, f := range m.Files {
+		out[i] = plan.CodeFile(f)
+	}
+	return out
+}
+
+// history reads what earlier runs found.
+func history(ctx context.Context, l *ledger.Ledger) (plan.History, error) {
+	h := plan.History{ByID: map[string]plan.Past{}, ByPoint: map[string]plan.Past{}, Codes: map[string][]plan.CodeFile{}}
+	results, err := l.Results(ctx)
+	if err != nil {
+		return h, err
+	}
+	for _, r := range results {
+		h.ByID[r.Trial] = plan.Past{Run: r.Run, ID: r.Trial, State: string(r.State), Parts: r.Parts, Code: r.Code, DurationS: r.DurationS}
+	}
+	points, err := l.Points(ctx)
+	if err != nil {
+		return h, err
+	}
+	for point, trial := range points {
+		if p, ok := h.ByID[trial]; ok {
+			h.ByPoint[point] = p
+		}
+	}
+	codes, err := l.Codes(ctx)
+	if err != nil {
+		return h, err
+	}
+	for id, files := range codes {
+		for _, f := range files {
+			h.Codes[id] = append(h.Codes[id], plan.CodeFile(f))
+		}
+	}
+	return h, nil
+}
+
+// trees are the shipped bytes by code id, as hosts take them.
+func (j *job) trees(store checkpoint.Store) map[string]hosts.Tree {
+	out := map[string]hosts.Tree{}
+	for _, m := range j.manifests {
+		t := hosts.Tree{ID: m.TreeID, Blobs: store.Blobs()}
+		for _, f := range m.Files {
+			t.Files = append(t.Files, hosts.TreeFile{Path: f.Path, Mode: f.Mode, SHA256: f.SHA256})
+		}
+		out[m.ID] = t
+	}
+	return out
+}
+
+// openHosts prepares the hosts of the spec. A local host keeps its jobs in the user's cache directory, apart for each
+// state directory.
+func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, func(context.Context) error, error) {
+	work, err := workDir(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	self, err := supervisor()
+	if err != nil {
+		return nil, nil, err
+	}
+	out := map[string]engine.Host{}
+	var locals []*hosts.Local
+	closeAll := func(ctx context.Context) error {
+		var err error
+		for _, l := range locals {
+			err = errors.Join(err, l.Close(ctx))
+		}
+		return err
+	}
+	for _, h := range spec.Hosts {
+		if h.Kind != "local" {
+			continue
+		}
+		cfg := hosts.LocalConfig{
+			Name: h.Name, Workdir: work, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
+			Log: a.log.Named("host").With("host", h.Name),
+		}
+		if h.Workdir != "" {
+			cfg.Workdir = expandHome(h.Workdir)
+		}
+		for _, name := range sortedNames(h.Env) {
+			cfg.Env = append(cfg.Env, name+"="+h.Env[name])
+		}
+		l, err := hosts.NewLocal(cfg)
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("host %s: %w", h.Name, err), closeAll(context.Background()))
+		}
+		locals = append(locals, l)
+		out[h.Name] = l
+	}
+	return out, closeAll, nil
+}
+
+func sortedNames(m map[string]string) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(os.Getenv("HOME"), rest)
+	}
+	return path
+}
+
+// supervisor is the command that makes this program a supervisor. It holds the program open by its file, so that a
+// program that is deleted or replaced meanwhile (as `go run` does) still starts.
+func supervisor() ([]string, error) {
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return []string{"/proc/self/exe", superviseArg}, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find xrun itself: %w", err)
+	}
+	return []string{exe, superviseArg}, nil
+}
+
+// workDir is where the jobs of a state directory lie on this machine.
+func workDir(state string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("the user's cache directory: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(state)
+	if err != nil {
+		return "", fmt.Errorf("state directory: %w", err)
+	}
+	sum := sha256.Sum256([]byte(real))
+	return filepath.Join(cache, "xrun", hex.EncodeToString(sum[:6]), "work"), nil
+}
+
+// writeJSON writes v to path so that it is there whole or not at all.
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return writeFile(path, append(b, '\n'))
+}
+
+func writeFile(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}

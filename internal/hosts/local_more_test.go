@@ -1,0 +1,252 @@
+package hosts_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xrun-dev/xrun/internal/hosts"
+)
+
+func errorsIs(err, target error) bool { return errors.Is(err, target) }
+
+func TestSecondStartOnlyReportsTheFirst(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	file := t.TempDir() + "/count"
+	job := sh("job", "echo x >>"+file+"; sleep 0.1")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := l.Start(t.Context(), []hosts.Job{job, job})[1]; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	_, wait := watch(t, l, "job")
+	wait()
+	if err := l.Start(t.Context(), []hosts.Job{job})[0]; err != nil {
+		t.Error(err)
+	}
+	_, wait = watch(t, l, "job")
+	if exit := wait(); exit.End != hosts.Exited {
+		t.Errorf("got %+v", exit)
+	}
+	if b, _ := os.ReadFile(file); string(b) != "x\n" {
+		t.Errorf("it ran %d times", strings.Count(string(b), "x"))
+	}
+}
+
+func TestManyQuickJobs(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 4 })
+	var jobs []hosts.Job
+	for i := range 200 {
+		jobs = append(jobs, sh(fmt.Sprintf("job%d", i), fmt.Sprintf("echo out %d; exit %d", i, i%7)))
+	}
+	for i, err := range l.Start(t.Context(), jobs) {
+		if err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range jobs {
+		wg.Go(func() {
+			r := newRecorder()
+			exit, err := l.Watch(t.Context(), jobs[i].ID, r)
+			if err != nil || exit.Code != i%7 || r.text() != fmt.Sprintf("out %d\n", i) {
+				t.Errorf("%s: %+v, %v, log %q", jobs[i].ID, exit, err, r.text())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestQueuedJobIsTakenOut(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 1 })
+	first, waitFirst := begin(t, l, sh("first", "echo up; sleep 300"))
+	r, wait := begin(t, l, sh("second", "echo never"))
+	first.waitFor(t, "up")
+	if err := l.Stop(t.Context(), "second", "not needed"); err != nil {
+		t.Fatal(err)
+	}
+	if exit := wait(); exit.End != hosts.Stopped || exit.Reason != "not needed" || exit.Code != -1 || r.text() != "" {
+		t.Errorf("got %+v, log %q", exit, r.text())
+	}
+	if diff := cmp.Diff([]hosts.Phase{hosts.Queued, hosts.Ended}, r.phases); diff != "" {
+		t.Error(diff)
+	}
+	_ = l.Stop(t.Context(), "first", "done")
+	waitFirst()
+}
+
+// A long job does not hold up those behind it while another slot is idle.
+func TestNoJobWaitsBesideAnIdleSlot(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	_, waitLong := begin(t, l, sh("long", "sleep 300"))
+	for i := range 5 {
+		run(t, l, sh(fmt.Sprint("short", i), "true"))
+	}
+	_ = l.Stop(t.Context(), "long", "done")
+	waitLong()
+}
+
+func TestLogComesWhileJobRuns(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	goOn := t.TempDir() + "/go"
+	r, wait := begin(t, l, sh("job", `printf 'half a line'; while ! [ -e `+goOn+` ]; do sleep 0.02; done; echo; head -c 3000000 /dev/zero`))
+	r.waitFor(t, "half a line")
+	if r.pid == 0 || syscall.Kill(r.pid, 0) != nil {
+		t.Errorf("pid %d is none", r.pid)
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := wait(); exit.LogBytes != 3000012 || len(r.text()) != 3000012 {
+		t.Errorf("got %+v, %d bytes", exit, len(r.text()))
+	}
+	if diff := cmp.Diff([]hosts.Phase{hosts.Running, hosts.Ended}, r.phases[len(r.phases)-2:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	_, wait := begin(t, l, sh("job", "sleep 0.3; exit 2"))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := l.Watch(ctx, "job", newRecorder()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if exit := wait(); exit.Code != 2 {
+		t.Errorf("got %+v", exit)
+	}
+}
+
+func TestPortsAreNotGivenTwice(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	seen := make(map[int]bool)
+	for range 200 {
+		p := place(t, l, "job")
+		if seen[p.Port] || p.Port < 1024 {
+			t.Fatalf("port %d", p.Port)
+		}
+		seen[p.Port] = true
+	}
+}
+
+// The directories that a job is told of beyond its own are there, and stay when it is discarded.
+func TestCheckpointDirectoryIsThere(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	p := place(t, l, "job")
+	job := sh("job", `echo state >"$CHECKPOINT/state"`)
+	job.Env = []string{"CHECKPOINT=" + p.Checkpoint}
+	if exit, log := run(t, l, job); exit.Code != 0 {
+		t.Errorf("%+v, %q", exit, log)
+	}
+	l.Discard("job")
+	if _, err := os.Stat(p.Checkpoint + "/state"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDirectoriesArePrivate(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Shell = "sh" })
+	job := sh("job", "ls -ld .. ../log ../job ../pid ../lock; test ! -e ../env")
+	job.Env = []string{"SECRET=x"}
+	exit, log := run(t, l, job)
+	if exit.Code != 0 {
+		t.Errorf("%+v, %q", exit, log)
+	}
+	for line := range strings.Lines(log) {
+		if !strings.HasPrefix(line[1:], "rwx------") && !strings.HasPrefix(line[1:], "rw-------") {
+			t.Errorf("%q", line)
+		}
+	}
+}
+
+// A directory is used again only when nothing can leak from one job to the next.
+func TestNothingLeaksThroughSpareDirectories(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 1 })
+	dirty := []string{
+		"echo secret; echo secret >../out/f", "echo secret >f", "echo secret >../extra", "chmod 755 ../out", "rmdir ../out; ln -s / ../out",
+		"rm ../lock; ln -s /etc/passwd ../lock", "kill -9 $PPID", "echo harmless", "exit 3", "echo secret >../beat; touch ../stop.ask",
+	}
+	look := `ls -A . ../out; cat ../log ../params.json ../beat ../stop ../stop.ask 2>/dev/null; ls -ld .. . ../out | cut -c1-10`
+	for i, mess := range dirty {
+		id := fmt.Sprint("mess", i)
+		job := sh(id, mess)
+		job.Params = []byte("secret")
+		run(t, l, job)
+		l.Discard(id)
+		for j := range 3 { // the trash is emptied in the background: one of these may get the directory
+			id := fmt.Sprintf("look%d-%d", i, j)
+			exit, log := run(t, l, sh(id, look))
+			if want := ".:\n\n../out:\ndrwx------\ndrwx------\ndrwx------\n"; exit.End != hosts.Exited || exit.Code != 0 || log != want {
+				t.Errorf("after %q: %+v\n%s", mess, exit, cmp.Diff(want, log))
+			}
+			l.Discard(id)
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	if exit, err := l.Watch(t.Context(), "mess0", newRecorder()); err != nil || exit.End != hosts.NeverStarted {
+		t.Errorf("a discarded job: %+v, %v", exit, err)
+	}
+}
+
+// Close ends what is idle, and what waits never runs.
+func TestCloseStartsNothingMore(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 1 })
+	goOn := t.TempDir() + "/go"
+	_, wait := begin(t, l, sh("runs", "while ! [ -e "+goOn+" ]; do sleep 0.02; done; exit 5"))
+	_, waitNext := begin(t, l, sh("waits", "echo never"))
+	super := supervisorOf(t, place(t, l, "runs"))
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exit := waitNext(); exit.End != hosts.NeverStarted {
+		t.Errorf("what waited: %+v", exit)
+	}
+	if err := l.Start(t.Context(), []hosts.Job{sh("new", "true")})[0]; err == nil {
+		t.Error("a closed host takes jobs")
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := wait(); exit.End != hosts.Exited || exit.Code != 5 {
+		t.Errorf("what ran: %+v", exit)
+	}
+	until(t, "the end of the supervisor", func() bool { return syscall.Kill(super, 0) != nil || zombie(super) })
+}
+
+// A supervisor that cannot be started is an error now, not a job that never ends.
+func TestNoSupervisor(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Supervisor = []string{"/no/such/program"} })
+	if err := l.Start(t.Context(), []hosts.Job{sh("job", "true")})[0]; err == nil {
+		t.Error("started")
+	}
+	broken := newLocal(t, func(c *hosts.LocalConfig) { c.Supervisor = []string{"/bin/false"} })
+	_, wait := begin(t, broken, sh("job", "true"))
+	if exit := wait(); exit.End != hosts.NeverStarted {
+		t.Errorf("got %+v", exit)
+	}
+}

@@ -1,0 +1,61 @@
+package report_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+	"github.com/xrun-dev/xrun/internal/report"
+)
+
+func TestLargeSweepIsReportedSoon(t *testing.T) {
+	var points []plan.Params
+	for i := range 1250 {
+		points = append(points, plan.Params{{Name: "lr", Value: plan.IntValue(int64(i))}})
+	}
+	b := newRun("large").plan("lr", 4, "minimize val_loss", []ledger.Axis{{Name: "lr", Ordered: true}}, points)
+	for i, key := range b.specs["lr"].order {
+		b.reuse("lr", key, "earlier", float64(i%977))
+	}
+	began := time.Now()
+	s := report.Fold(b.done("done", 0).events)
+	r := s.Report(report.Options{Previous: s})
+	r.JSON()
+	r.Markdown()
+	l := report.NewLive(io.Discard, false)
+	for _, e := range b.events {
+		l.Handle(e)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("5,000 trials took %v", took)
+	} else {
+		t.Log(took)
+	}
+}
+
+func TestLiveSaysWhatHappensBetweenTheTrials(t *testing.T) {
+	b := newRun("20260111-aaaa").sweep("lr", 1, "minimize val_loss", "lr=0.1,0.2,0.3")
+	b.reuse("lr", "lr=0.3 seed=0", "20260110-aaaa", 0.3)
+	a := b.start("lr", "lr=0.1 seed=0")
+	f := b.wait(5).outcome(a, 5)
+	f.State, f.Cause, f.Message = ledger.Failed, "disk_full", "no space left on gpu-a"
+	b.add(f)
+	b.ok("lr", "lr=0.1 seed=0", 0.25)
+	a = b.start("lr", "lr=0.2 seed=0")
+	b.wait(60).add(ledger.AttemptState{Attempt: a, State: ledger.Unknown, Reason: "connection timed out"})
+	b.wait(5).add(ledger.RunInterrupted{Reason: "SIGINT", ExitCode: 130, Running: 1})
+	b.wait(3600).add(ledger.RunResumed{Accepted: []string{"1 trial added"}})
+	b.add(ledger.AttemptState{Attempt: a, State: ledger.Running})
+	b.wait(60).add(b.outcome(a, 3725)).add(ledger.TrialFinished{Key: a.Key, State: ledger.StoppedEarly, Attempt: 1})
+	b.done("done", 0)
+	var out bytes.Buffer
+	l := report.NewLive(&out, false)
+	for _, e := range b.events {
+		l.Handle(e)
+	}
+	golden(t, "between.live", out.Bytes())
+	golden(t, "between.md", l.State().Report(report.Options{}).Markdown())
+}
