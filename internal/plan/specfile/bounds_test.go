@@ -13,8 +13,27 @@ import (
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
 )
 
+// alone runs the test in a process of its own and reports whether this is that process: an evaluation that is given up
+// goes on until the process ends.
+func alone(t *testing.T) bool {
+	t.Helper()
+	const mark = "XRUN_TEST_ALONE"
+	if os.Getenv(mark) != "" {
+		return true
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	c.Env = append(os.Environ(), mark+"=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%.2000s", err, out)
+	}
+	return false
+}
+
 // Evaluation ends with the context, and when it needs too much memory.
 func TestEvaluationIsBounded(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	dir := tree(t, "-- exp.cue --\n"+spec(`import "list"
 _n: list.Range(0, 400, 1)
 experiments: a: `+minimal+` & {description: "\(len([for i in _n for j in _n for k in _n {i*j*k}]))"}`))
@@ -36,13 +55,7 @@ experiments: a: `+minimal+` & {description: "\(len([for i in _n for j in _n for 
 
 // Recursion is told as a problem of the package, before the runtime ends the process for it.
 func TestRecursionIsAProblem(t *testing.T) {
-	if os.Getenv("XRUN_TEST_RECURSION") == "" {
-		// The evaluation goes on until the process ends: it gets one of its own.
-		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRecursionIsAProblem$")
-		c.Env = append(os.Environ(), "XRUN_TEST_RECURSION=1")
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%.2000s", err, out)
-		}
+	if !alone(t) {
 		return
 	}
 	dir := tree(t, "-- sub/exp.cue --\n"+spec("_e: experiments\n_e\nexperiments: a: "+minimal))
