@@ -36,6 +36,9 @@ func main() {
 		os.Exit(hosts.Supervise(os.Stdin, os.Stdout, os.Stderr))
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
+	// A reader that went away (| head) is an error of that write, not the end of a run. Notify, unlike Ignore, is not
+	// inherited by what we start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -90,6 +93,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var done exitStatus
 	if errors.As(err, &done) {
 		return int(done)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = &cliError{code: exitInterrupted, kind: "interrupted", msg: fmt.Sprintf("%v; nothing was lost", context.Cause(ctx)), hint: "`xrun resume` goes on with a run that had begun"}
 	}
 	return a.fail(err)
 }

@@ -230,7 +230,7 @@ func (s *session) execute(ctx context.Context, j *job, p *plan.Plan, adopt map[s
 func (s *session) interrupted(out engine.Outcome) {
 	for _, host := range sortedHosts(out.Left) {
 		for _, a := range out.Left[host] {
-			fmt.Fprintf(s.app.stderr, "still running on %s, until it ends or `xrun resume` takes it up: %s/%s\n", host, a.Experiment, a.Trial)
+			fmt.Fprintf(s.app.stderr, "still running on %s (`xrun resume` takes it up, `xrun stop --now` ends it): %s/%s\n", host, a.Experiment, a.Trial)
 		}
 	}
 }

@@ -366,7 +366,7 @@ func (r *run) leftCount() int {
 }
 
 func (r *run) outcome() Outcome {
-	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && !r.exhausted()}
+	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && (len(r.left) > 0 || !r.exhausted())}
 	refused := true
 	for _, e := range r.experiments {
 		for s, n := range e.counts {
