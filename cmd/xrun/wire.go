@@ -128,6 +128,11 @@ func (j *job) selection(e *plan.Experiment) (checkpoint.Selection, error) {
 			hint: "code lies within the repository of the experiment",
 		}
 	}
+	for _, g := range e.Artifacts.Paths {
+		if _, err := checkpoint.Match(g, "x"); err != nil {
+			return checkpoint.Selection{}, &cliError{code: exitUsage, kind: "spec", msg: fmt.Sprintf("experiment %s: artifacts.paths: %v", e.Name, err)}
+		}
+	}
 	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
 	for d := e.Dir; ; d = filepath.Dir(d) {
 		omit = append(omit, filepath.Join(d, "cue.mod"))

@@ -157,8 +157,9 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
-	artifacts, left, ferr := h.Fetch(ctx, f.a.job, f.a.dir(state), int64(f.a.exp.Artifacts.MaxSize))
 	out := f.judge(exit)
+	artifacts, left, ferr := h.Fetch(ctx, f.a.job, f.a.dir(state), f.want())
+	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
 	out.Artifacts = append([]string{}, artifacts...)
 	out.Log = f.a.home + "/log"
 	for _, name := range left {
