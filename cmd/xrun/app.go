@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -143,6 +143,9 @@ func (a *app) fail(err error) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitError // nobody is there to be told
+	}
 	if e, ok := errors.AsType[*engine.BugError](err); ok {
 		err = &bugError{value: e.Value, stack: e.Stack}
 	}
@@ -166,9 +169,6 @@ func (a *app) fail(err error) int {
 	if e, ok := errors.AsType[*cliError](err); ok {
 		body.Kind = e.kind
 		body.Problems = append(body.Problems, e.problems...)
-	}
-	if errors.Is(err, context.Canceled) {
-		body.Code, body.Kind = exitInterrupted, "interrupted"
 	}
 	if e, ok := errors.AsType[*bugError](err); ok {
 		body.Kind = "bug"

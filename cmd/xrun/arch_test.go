@@ -43,6 +43,7 @@ var libraries = map[string][]string{
 	"github.com/alecthomas/kong":    {"cmd/xrun"},                                      // flags are the command's
 	"github.com/go-git/go-git":      {"internal/engine/checkpoint"},                    // git is read in one place
 	"github.com/go-git/go-billy":    {"internal/engine/checkpoint"},                    // its file systems
+	"github.com/google/go-cmp":      {"internal/hosts/hosttest"},                       // compares what tests want and get
 	"github.com/hashicorp/go-hclog": {"cmd/xrun", "internal/engine", "internal/hosts"}, // loggers are handed in
 	"golang.org/x/sync":             {"internal/hosts"},                                // workers that are waited for
 	"golang.org/x/sys":              {"internal/hosts"},                                // system calls

@@ -27,6 +27,7 @@ type cli struct {
 	Plan    planCmd    `cmd:"" help:"Show what would run, where, and why."`
 	Run     runCmd     `cmd:"" help:"Plan, then do it."`
 	Resume  resumeCmd  `cmd:"" help:"Go on with an interrupted run."`
+	Stop    stopCmd    `cmd:"" help:"End what an interrupted run left running."`
 	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
@@ -35,7 +36,6 @@ type cli struct {
 	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	Stop       unbuiltCmd `cmd:"" hidden:""`
 	Status     unbuiltCmd `cmd:"" hidden:""`
 	Fetch      unbuiltCmd `cmd:"" hidden:""`
 	Compare    unbuiltCmd `cmd:"" hidden:""`
@@ -72,6 +72,6 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"stop": true, "status": true, "fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
+	"status": true, "fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
 	"import": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
 }

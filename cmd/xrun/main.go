@@ -36,6 +36,9 @@ func main() {
 		os.Exit(hosts.Supervise(os.Stdin, os.Stdout, os.Stderr))
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
+	// A reader that went away (| head) is an error of that write, not the end of a run. Notify, unlike Ignore, is not
+	// inherited by what we start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -51,7 +54,7 @@ func main() {
 // interrupted is the cause of a context that a signal ended.
 type interrupted struct{ os.Signal }
 
-func (i interrupted) Error() string { return "interrupted by signal: " + i.String() }
+func (i interrupted) Error() string { return "signal: " + i.String() }
 
 // exitCode is what kong is made to panic with when it wants to exit.
 type exitCode int
@@ -90,6 +93,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var done exitStatus
 	if errors.As(err, &done) {
 		return int(done)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = &cliError{code: exitInterrupted, kind: "interrupted", msg: fmt.Sprintf("%v; nothing was lost", context.Cause(ctx)), hint: "`xrun resume` goes on with a run that had begun"}
 	}
 	return a.fail(err)
 }

@@ -226,20 +226,13 @@ func (s *session) execute(ctx context.Context, j *job, p *plan.Plan, adopt map[s
 	return out.Finish().ExitCode, nil
 }
 
-// interrupted says what still runs, and how to go on.
+// interrupted says what still runs. How to go on has been said when the interruption was recorded.
 func (s *session) interrupted(out engine.Outcome) {
-	w := s.app.stderr
-	fmt.Fprintf(w, "xrun: interrupted; nothing more is started\n")
 	for _, host := range sortedHosts(out.Left) {
 		for _, a := range out.Left[host] {
-			fmt.Fprintf(w, "  still running on %s: %s/%s\n", host, a.Experiment, a.Trial)
+			fmt.Fprintf(s.app.stderr, "still running on %s (`xrun resume` takes it up, `xrun stop --now` ends it): %s/%s\n", host, a.Experiment, a.Trial)
 		}
 	}
-	fmt.Fprintf(w, "xrun: hint: `xrun resume %s` goes on", s.id)
-	if len(out.Left) > 0 {
-		fmt.Fprint(w, " and takes up what still runs")
-	}
-	fmt.Fprintln(w)
 }
 
 func sortedHosts[V any](m map[string]V) []string {

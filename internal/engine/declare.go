@@ -134,6 +134,9 @@ func (d *declaration) trial(ctx context.Context, e *experimentState, index int) 
 	if from == nil {
 		return t, nil
 	}
+	if err := d.reread(from, e.spec); err != nil {
+		return nil, err
+	}
 	e.counts[ledger.Reused]++
 	return nil, d.add(ledger.TrialFinished{Key: key, State: ledger.Reused, Reused: from})
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/xrun-dev/xrun/internal/hosts"
@@ -17,22 +16,24 @@ const maxHostFaults = 3
 // anybody acts on it. It runs in a lane; the task is its own until it returns.
 func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	res := result{task: t, host: h}
-	a, err := r.begin(ctx, h, t)
-	if err != nil {
-		res.err = err
+	if ctx.Err() != nil { // xrun is leaving
 		return res
 	}
-	if a == nil { // xrun is leaving
-		return res
-	}
+	a, place, placed := r.prepare(ctx, h, t)
 	res.out.Attempt = a.Attempt
-	f := newFollower(*a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
+	if res.err = r.intend(t, a, place); res.err != nil {
+		return res
+	}
+	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	if t.adopt == nil {
-		if cause, err := r.start(ctx, h, t, *a); err != nil {
+		cause, err := CauseSync, placed
+		if err == nil {
+			cause, err = r.start(ctx, h, t, a, place)
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return res // the intent stays open: whoever comes next looks at the host
 			}
-			f.phase = hosts.Ended
 			out := f.judge(hosts.Exit{End: hosts.NeverStarted, Code: -1})
 			out.Cause, out.Message = string(cause), err.Error()
 			out.Signature = signature(cause, nil, []string{err.Error()})
@@ -51,42 +52,39 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	return r.conclude(res, f, out)
 }
 
-// begin numbers the attempt and records the intent; an adopted one has both if it is of this run.
-func (r *run) begin(ctx context.Context, h *hostState, t *task) (*attempt, error) {
-	if ctx.Err() != nil {
-		return nil, nil
-	}
+// prepare numbers the attempt and asks the host where it would lie. An adopted one has its place, and its number too if
+// it is of this run.
+func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, hosts.Place, error) {
+	n := t.attempts + 1
 	if t.adopt != nil && t.adopt.Run == r.Run {
-		a := newAttempt(r.Run, t.exp.spec, t.trial, t.adopt.Attempt.Attempt, h.name)
+		n = t.adopt.Attempt.Attempt
+	}
+	t.attempts = max(t.attempts, n)
+	a := newAttempt(r.Run, t.exp.spec, t.trial, n, h.name)
+	if t.adopt != nil {
 		a.job = t.adopt.Job
-		return &a, nil
+		return a, hosts.Place{Dir: t.adopt.JobDir}, nil
 	}
-	t.attempts++
-	a := newAttempt(r.Run, t.exp.spec, t.trial, t.attempts, h.name)
-	intent := ledger.AttemptIntended{Attempt: a.Attempt, Host: h.name}
-	if t.adopt != nil {
-		a.job, intent.JobDir, intent.Adopted = t.adopt.Job, t.adopt.JobDir, t.adopt.Run
-	} else {
-		place, err := h.host.Place(ctx, a.job)
-		if err != nil {
-			return nil, fmt.Errorf("host %s: %w", h.name, err)
-		}
-		intent.JobDir = place.Dir
+	place, err := h.host.Place(ctx, a.job)
+	return a, place, err
+}
+
+// intend records the intent, and for an attempt of another run that it goes on here.
+func (r *run) intend(t *task, a attempt, place hosts.Place) error {
+	if t.adopt != nil && t.adopt.Run == r.Run {
+		return nil
 	}
-	intent.Job = a.job
-	facts := events(r.Run, r.Now(), intent)
-	if t.adopt != nil {
-		facts = append(facts, ledger.New(t.adopt.Run, r.Now(), handedOver(t.adopt, r.Run)))
+	intent := ledger.AttemptIntended{Attempt: a.Attempt, Host: a.host, Job: a.job, JobDir: place.Dir}
+	if t.adopt == nil {
+		return r.append(intent)
 	}
-	return &a, r.Record.Append(context.Background(), facts...)
+	intent.Adopted = t.adopt.Run
+	facts := append(events(r.Run, r.Now(), intent), ledger.New(t.adopt.Run, r.Now(), handedOver(t.adopt, r.Run)))
+	return r.Record.Append(context.Background(), facts...)
 }
 
 // start hands the job over. The error comes with the cause it is recorded under.
-func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt) (Cause, error) {
-	place, err := h.host.Place(ctx, a.job)
-	if err != nil {
-		return CauseSync, err
-	}
+func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt, place hosts.Place) (Cause, error) {
 	tree, ok := r.Trees[t.trial.Code]
 	if !ok {
 		return CauseSync, errNoTree
@@ -95,7 +93,11 @@ func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt) (Caus
 	if err != nil {
 		return CauseSync, err
 	}
+	if t.before != nil {
+		<-t.before // whoever has it before us always comes back: from a host that hangs when its deadline ends
+	}
 	err = errors.Join(h.host.Start(ctx, []hosts.Job{job})...)
+	t.arrived()
 	if errors.Is(err, hosts.ErrDiskFull) {
 		return CauseDiskFull, err
 	}
@@ -108,8 +110,8 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	t := res.task
 	bodies := append(f.series(), out)
 	switch p := policy(Cause(out.Cause)); {
-	case out.State == ledger.Cancelled && Cause(out.Cause) == CauseCancelled && !f.ran:
-		// Taken back before it ran: the trial is open again.
+	case f.back:
+		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
 	default:

@@ -35,7 +35,7 @@ type follower struct {
 	extract *metric.Extractor
 	tail    tailKeeper
 	phase   hosts.Phase
-	ran     bool // the command was started
+	back    bool // taken back before it ran
 	pending map[string][]ledger.MetricValue
 	flushed time.Time
 	every   time.Duration
@@ -59,7 +59,6 @@ func newFollower(a attempt, record Recorder, now func() time.Time, printed func(
 func (f *follower) Status(s hosts.Status) {
 	first := f.phase != hosts.Running && s.Phase == hosts.Running
 	f.phase = s.Phase
-	f.ran = f.ran || s.Phase == hosts.Running
 	if !first {
 		return
 	}
@@ -82,6 +81,18 @@ func (f *follower) reading(r metric.Reading) {
 		f.printed()
 		f.printed = nil
 	}
+	f.keep(r)
+	if now := f.now(); now.Sub(f.flushed) >= f.every {
+		f.append(f.series()...)
+		if !f.flushed.IsZero() {
+			f.every = min(2*f.every, lastFlush)
+		}
+		f.flushed = now
+	}
+}
+
+// keep makes a reading wait for the next flush.
+func (f *follower) keep(r metric.Reading) {
 	v := ledger.MetricValue{Value: ledger.Number(r.Value), Line: r.Line}
 	if !finite(r.Value) {
 		v.Text = r.Text
@@ -91,13 +102,6 @@ func (f *follower) reading(r metric.Reading) {
 		v.Step = &step
 	}
 	f.pending[r.Metric] = append(f.pending[r.Metric], v)
-	if now := f.now(); now.Sub(f.flushed) >= f.every {
-		f.append(f.series()...)
-		if !f.flushed.IsZero() {
-			f.every = min(2*f.every, lastFlush)
-		}
-		f.flushed = now
-	}
 }
 
 // series takes what is pending.
@@ -181,18 +185,8 @@ func (f *follower) watch(ctx context.Context, h Host) (hosts.Exit, error) {
 		switch {
 		case err == nil:
 			return exit, nil
-		case ctx.Err() != nil && f.phase == hosts.Queued:
-			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-			defer cancel()
-			if err := h.Stop(grace, f.a.job, "interrupted"); err != nil {
-				return exit, errLeft
-			}
-			if exit, err = h.Watch(grace, f.a.job, f); err != nil {
-				return exit, errLeft
-			}
-			return exit, nil
 		case ctx.Err() != nil:
-			return exit, errLeft
+			return f.takeBack(ctx, h)
 		case !errors.Is(err, hosts.ErrUnreachable):
 			return exit, fmt.Errorf("watch %s on %s: %w", f.a.job, f.a.host, err)
 		}
@@ -205,6 +199,22 @@ func (f *follower) watch(ctx context.Context, h Host) (hosts.Exit, error) {
 		case <-time.After(retryUnreachable):
 		}
 	}
+}
+
+// takeBack is for when xrun leaves: a job that waits is taken back, one that runs goes on.
+func (f *follower) takeBack(ctx context.Context, h Host) (hosts.Exit, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	taken, err := h.Withdraw(ctx, f.a.job, "xrun was interrupted")
+	if err != nil || !taken {
+		return hosts.Exit{}, errLeft
+	}
+	f.back = true
+	exit, err := h.Watch(ctx, f.a.job, f)
+	if err != nil {
+		return exit, errLeft
+	}
+	return exit, nil
 }
 
 func writeResult(path string, out ledger.AttemptFinished) error {

@@ -25,6 +25,8 @@ type Runner interface {
 	Watch(ctx context.Context, id string, o hosts.Observer) (hosts.Exit, error)
 	// Stop ends a job and everything it started, or takes it out of the host's queue. Watch then returns.
 	Stop(ctx context.Context, id, reason string) error
+	// Withdraw takes a job out of the host's queue; one that runs, or ran, is left alone: taken is false.
+	Withdraw(ctx context.Context, id, reason string) (taken bool, err error)
 }
 
 // Files moves a job's files.

@@ -18,7 +18,7 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
 	out := ledger.AttemptFinished{
 		Attempt: f.a.Attempt, Host: f.a.host, DurationS: exit.Duration.Seconds(),
-		Metrics: map[string]ledger.Number{}, Artifacts: []string{}, Notes: []string{},
+		Metrics: map[string]ledger.Number{}, Picks: map[string]string{}, Artifacts: []string{}, Notes: []string{},
 	}
 	if exit.Code >= 0 && exit.End == hosts.Exited {
 		code := exit.Code
@@ -31,17 +31,7 @@ func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
 	results := f.extract.Results()
 	out.PeakGPUMB = f.extract.Extras()
 	out.Notes = append(out.Notes, f.extract.Notes()...)
-	for _, r := range results {
-		if r.Found && !r.Diverged {
-			out.Metrics[r.Name] = ledger.Number(r.Value)
-		}
-		if r.Problem != "" {
-			out.Notes = append(out.Notes, fmt.Sprintf("metric %s: %s", r.Name, r.Problem))
-		}
-		if r.Conflict != "" {
-			out.Notes = append(out.Notes, fmt.Sprintf("metric %s: %s", r.Name, r.Conflict))
-		}
-	}
+	f.note(&out, results)
 	cause, message := f.cause(exit, results[0])
 	switch {
 	case cause == "":
@@ -61,6 +51,23 @@ func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
 		out.Signature = signature(cause, out.ExitCode, f.tail.lines())
 	}
 	return out
+}
+
+// note puts what the log says into the outcome.
+func (f *follower) note(out *ledger.AttemptFinished, results []metric.Result) {
+	for _, w := range wants(f.a.exp) {
+		out.Picks[w.Name] = w.Pick
+	}
+	for _, r := range results {
+		if r.Found && !r.Diverged {
+			out.Metrics[r.Name] = ledger.Number(r.Value)
+		}
+		for _, what := range []string{r.Problem, r.Conflict} {
+			if what != "" {
+				out.Notes = append(out.Notes, fmt.Sprintf("metric %s: %s", r.Name, what))
+			}
+		}
+	}
 }
 
 // cause says why an attempt did not succeed, and puts it in a sentence; "" if it did.

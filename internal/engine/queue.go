@@ -17,6 +17,11 @@ type task struct {
 	tried    []string
 	adopt    *ledger.OpenAttempt
 	state    ledger.State // final, once it is
+
+	// Attempts reach a host in the order in which they were given out, however long each takes to prepare: before is
+	// closed when it is this one's turn, and this one closes after.
+	before, after chan struct{}
+	arrived       func() // closes after, once
 }
 
 // key names the trial.
@@ -172,6 +177,9 @@ func (e *experimentState) whyNowhere(t *task) (Cause, string) {
 	return CauseHostDown, "no host could be used (" + strings.Join(whys, "; ") + ")"
 }
 
+// StopComplete is the stop reason of an experiment whose every trial has had its turn.
+const StopComplete = "complete"
+
 // settleExperiment records the end of an experiment, once.
 func (r *run) settleExperiment(e *experimentState) error {
 	if e.ended || len(e.pending) > 0 || e.inFlight > 0 {
@@ -181,7 +189,7 @@ func (r *run) settleExperiment(e *experimentState) error {
 	if r.Seen != nil && r.Seen.Finished[e.spec.Name] {
 		return nil
 	}
-	reason := "every trial has its final state"
+	reason := StopComplete
 	if why := e.blown(); why != "" {
 		reason = why
 	}

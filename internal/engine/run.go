@@ -145,8 +145,9 @@ type hostState struct {
 	host    Host
 	cap     hosts.Capacity
 	waiting []*lane
-	busy    int // attempts handed to it
-	adopted int // of those, the ones it ran before we came
+	busy    int           // attempts handed to it
+	adopted int           // of those, the ones it ran before we came
+	turn    chan struct{} // closed when the newest attempt has reached it
 }
 
 // A lane is a goroutine that takes one attempt after another to one host. A host has one for each slot, and one for
@@ -274,6 +275,8 @@ func (r *run) give(h *hostState) {
 		if t.adopt != nil {
 			h.adopted++
 		}
+		t.before, t.after = h.turn, make(chan struct{})
+		h.turn = t.after
 		l.next <- t
 	}
 }
@@ -324,7 +327,10 @@ func (r *run) serve(ctx context.Context, l *lane) {
 
 // guarded is execute, with a panic of ours made an error: what runs elsewhere is not torn down with us.
 func (r *run) guarded(ctx context.Context, h *hostState, t *task) (res result) {
+	after := sync.OnceFunc(func() { close(t.after) })
+	t.arrived = after
 	defer func() {
+		after()
 		if v := recover(); v != nil {
 			res = result{task: t, host: h, err: &BugError{Value: v, Stack: debug.Stack()}}
 		}
@@ -360,7 +366,7 @@ func (r *run) leftCount() int {
 }
 
 func (r *run) outcome() Outcome {
-	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && !r.exhausted()}
+	o := Outcome{Left: r.left, Counts: map[ledger.State]int{}, Interrupted: r.stopping && (len(r.left) > 0 || !r.exhausted())}
 	refused := true
 	for _, e := range r.experiments {
 		for s, n := range e.counts {

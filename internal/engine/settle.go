@@ -160,7 +160,7 @@ func (p *pulse) Log([]byte) {}
 func handedOver(o *ledger.OpenAttempt, by string) ledger.AttemptFinished {
 	return ledger.AttemptFinished{
 		Attempt: o.Attempt, Host: o.Host, State: ledger.Superseded, Twin: true, Message: "goes on in run " + by,
-		Metrics: map[string]ledger.Number{}, Artifacts: []string{}, Notes: []string{},
+		Metrics: map[string]ledger.Number{}, Picks: map[string]string{}, Artifacts: []string{}, Notes: []string{},
 	}
 }
 

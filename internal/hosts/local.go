@@ -61,7 +61,8 @@ type Local struct {
 	slots  []*slot
 	queue  []*entry
 	known  map[string]*entry // jobs of ours until they end
-	ports  map[int]bool
+	ports  map[int]bool      // given out lately
+	given  []int             // the same, oldest first
 
 	work    sync.WaitGroup // readers of news, and the deleter
 	trash   chan struct{}  // there is something to delete
@@ -230,7 +231,9 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 		}
 		l.mu.Lock()
 		taken := l.ports[port]
-		l.ports[port] = true
+		if !taken {
+			l.remember(port)
+		}
 		l.mu.Unlock()
 		if !taken {
 			p.Port = port
@@ -238,6 +241,19 @@ func (l *Local) Place(_ context.Context, id string) (Place, error) {
 		}
 	}
 	return Place{}, fmt.Errorf("find a free port: all were given away")
+}
+
+// recentPorts is how many ports are kept apart: more than any machine has slots, so that a job's port is its own until it
+// has opened it, and few enough that the kernel always has another.
+const recentPorts = 4096
+
+func (l *Local) remember(port int) {
+	l.ports[port] = true
+	l.given = append(l.given, port)
+	if len(l.given) > recentPorts {
+		delete(l.ports, l.given[0])
+		l.given = l.given[1:]
+	}
 }
 
 // freePort asks the kernel. Bound, never listening: nobody can connect meanwhile.

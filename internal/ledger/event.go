@@ -227,6 +227,7 @@ type (
 		DurationS   float64           `json:"duration_s"`
 		Objective   *Number           `json:"objective"`
 		Metrics     map[string]Number `json:"metrics"`
+		Picks       map[string]string `json:"picks"` // by metric: which of its values was taken
 		PeakGPUMB   *float64          `json:"peak_gpu_mb"`
 		GPUUtilMean *float64          `json:"gpu_util_mean"`
 		Log         string            `json:"log"`       // relative to the state directory

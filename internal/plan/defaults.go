@@ -53,11 +53,13 @@ var Defaults = []Default{
 	experimentDefault("code.ignore", `["**/*.md", "LICENSE*", ".github/**"]`, func(e *Experiment) { e.Code.Ignore = []string{"**/*.md", "LICENSE*", ".github/**"} }, nil),
 	experimentDefault("code.max_size", "512MiB", func(e *Experiment) { e.Code.MaxSize = 512 << 20 }, nil),
 	experimentDefault("setup.timeout", "30m", func(e *Experiment) { e.Setup.Timeout = Duration(30 * time.Minute) }, func(e *Experiment) bool { return e.Setup != nil }),
+	experimentDefault("checkpoint.resume_on", `["host_down", "killed", "preempted"]`, func(e *Experiment) { e.Checkpoint.ResumeOn = []string{"host_down", "killed", "preempted"} }, func(e *Experiment) bool { return e.Checkpoint != nil }),
 	experimentDefault("objective.pick", "last", func(e *Experiment) { e.Objective.Pick = "last" }, nil),
 	experimentDefault("seeds", "1", func(e *Experiment) { e.Seeds = Seeds{0} }, func(e *Experiment) bool { return e.Loop == nil }),
 	experimentDefault("sweep.max_trials", "10000", func(e *Experiment) { e.Sweep.MaxTrials = 10_000 }, hasSweep),
 	experimentDefault("sweep.canary", "5m", func(e *Experiment) { e.Sweep.Canary = &Canary{For: Duration(5 * time.Minute)} }, hasSweep),
-	experimentDefault("loop.iterations", "20, or the number of candidates", func(e *Experiment) {
+	experimentDefault("sweep.early_stop.factor", "3", func(e *Experiment) { e.Sweep.EarlyStop.Factor = new(3) }, func(e *Experiment) bool { return e.Sweep != nil && e.Sweep.EarlyStop != nil }),
+	experimentDefault("loop.iterations", "20", func(e *Experiment) {
 		e.Loop.Iterations = 20
 		if n := len(e.Loop.Candidates); n > 0 {
 			e.Loop.Iterations = n
@@ -86,6 +88,8 @@ var Defaults = []Default{
 	experimentDefault("reuse", "identity", func(e *Experiment) { e.Reuse = "identity" }, nil),
 	hostDefault("gpus", "auto", func(h *Host) { h.GPUs = GPUs{Auto: true} }, func(h *Host) bool { return !h.GPUs.Auto && h.GPUs.Count == nil && h.GPUs.List == nil }),
 	hostDefault("slots", "1", func(h *Host) { h.Slots = 1 }, func(h *Host) bool { return h.Slots == 0 }),
+	hostDefault("workdir", "~/.cache/xrun", func(h *Host) { h.Workdir = "~/.cache/xrun" }, func(h *Host) bool { return h.Kind != "local" && h.Workdir == "" }),
+	hostDefault("lease_dir", "/tmp/xrun-leases-v1", func(h *Host) { h.LeaseDir = "/tmp/xrun-leases-v1" }, func(h *Host) bool { return h.LeaseDir == "" }),
 	hostDefault("max_jobs", "100", func(h *Host) { h.MaxJobs = 100 }, func(h *Host) bool { return h.Kind == "slurm" && h.MaxJobs == 0 }),
 	agentDefault("sandbox", "workspace", func(a *Agent) { a.Sandbox = or(a.Sandbox, "workspace") }),
 	agentDefault("timeout", "30m", func(a *Agent) { a.Timeout = or(a.Timeout, Duration(30*time.Minute)) }),

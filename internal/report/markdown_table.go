@@ -28,7 +28,7 @@ func (m *markdown) experiment(x *Experiment) {
 	default:
 		m.trials(x)
 	}
-	if x.StopReason != nil {
+	if x.StopReason != nil && *x.StopReason != "complete" {
 		m.printf("\nStopped: %s.\n", inlineText(*x.StopReason))
 	}
 }

@@ -123,6 +123,8 @@ func (t *trial) state() ledger.State {
 		return a.passing
 	case a.finished.State == ledger.Superseded:
 		return ledger.Unknown
+	case a.finished.State == ledger.Cancelled:
+		return ledger.Queued // taken back before it ran, because xrun was leaving
 	}
 	return a.finished.State
 }
@@ -158,6 +160,9 @@ func (t *trial) counted() *attempt {
 				return a
 			}
 		}
+	}
+	if t.finished == nil && t.state() == ledger.Queued {
+		return nil // what was begun was taken back
 	}
 	return t.last()
 }

@@ -2,8 +2,8 @@ package checkpoint
 
 import "errors"
 
-// A Selection says which files of a tree are shipped. The globs are relative to the code's directory; ** crosses
-// directories.
+// A Selection says which files of a tree are shipped. The globs are those of Match, relative to the code's directory;
+// the plain name of a directory takes all that lies below it. What Exclude names is not shipped, whatever else says so.
 type Selection struct {
 	// Dir is the absolute directory of the code (code.path).
 	Dir string

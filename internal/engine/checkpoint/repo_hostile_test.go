@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Safety promise: what a stranger's repository configures is not run, and nothing in it is written.
+// Safety promise, and C04: what a stranger's repository configures is not run, and nothing in it is written.
 func TestNothingOfTheRepositoryRunsAndNothingIsWritten(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := newRepo(t)

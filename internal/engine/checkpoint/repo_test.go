@@ -14,11 +14,11 @@ import (
 
 // A repo is a real repository in a temporary directory.
 type repo struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 }
 
-func newRepo(t *testing.T) repo {
+func newRepo(t testing.TB) repo {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git program")
@@ -30,7 +30,7 @@ func newRepo(t *testing.T) repo {
 }
 
 // isolate keeps the user's own configuration out of a test.
-func isolate(t *testing.T) {
+func isolate(t testing.TB) {
 	t.Helper()
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -66,6 +66,9 @@ func Scan(ctx context.Context, sel Selection) (*Manifest, error) {
 		return nil, err
 	}
 	s.compare()
+	if len(s.m.Files) == 0 {
+		s.notes = append(s.notes, fmt.Sprintf("no file of %s is shipped: it is empty, or git ignores all of it", sel.Dir))
+	}
 	s.m.Notes = append(s.m.Notes, s.notes...)
 	slices.Sort(s.m.Notes)
 	s.m.identify()

@@ -192,6 +192,7 @@ func TestIncludeExcludeOmitIgnore(t *testing.T) {
 	}
 }
 
+// C46: names, links and special files.
 func TestOddFilesAreKeptByteForByte(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := newRepo(t)
@@ -247,6 +248,20 @@ func TestOddFilesAreKeptByteForByte(t *testing.T) {
 		}
 		if diff := cmp.Diff(m, back); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+func TestNothingShippedIsSaid(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		r := newRepo(t)
+		r.write(".gitignore", "/out/\n")
+		r.write("out/sub/a", "1")
+		r.commit()
+		noGit()
+		m := r.mustScan(func(s *Selection) { s.Dir = filepath.Join(r.dir, "out/sub") })
+		if len(m.Files) != 0 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "git ignores all of it") {
+			t.Errorf("%+v", m)
 		}
 	})
 }

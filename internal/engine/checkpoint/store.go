@@ -106,6 +106,11 @@ func writeFile(to string, fill func(io.Writer) error) (err error) {
 		tmp.Close()
 		return err
 	}
+	// Onto the disk before its name is: a run that a power loss ends is resumed with these bytes.
+	if err := tmp.Sync(); err != nil {
+		tmp.Close()
+		return err
+	}
 	if err := tmp.Close(); err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func TestC02NonFiniteDiverges(t *testing.T) {
 	}
 }
 
-// C22, anthropics/claude-code#17639: a progress bar is one giant line for a scanner.
+// C22, wandb/client-ng#152: a progress bar is one giant line for a scanner.
 func TestC22ProgressBars(t *testing.T) {
 	bar := strings.Repeat("\r 37%|███▋ | 370/1000 loss=0.42", 20<<20/36)
 	end := "\x1b[2K\x1b[32mval_loss: 0.5\x1b[0m\n"

@@ -16,6 +16,9 @@ type lineAt struct {
 	own   bool // the step stands on this line
 }
 
+// longText is a length from which a line is not gone through once more for each of its tokens.
+const longText = 8 << 10
+
 // A match is a wanted name in a line of text, with the token that follows.
 type match struct {
 	s          *state
@@ -204,13 +207,12 @@ func atLineStart(b []byte, at int) bool {
 func (x *Extractor) token(s *state, text string, at int) {
 	x.seq++
 	v, k := parseNumber(text)
-	column := 1 + x.offset + utf8.RuneCount(x.at.bytes[:min(at, len(x.at.bytes))])
 	switch k {
 	case broken:
-		s.addProblem(text, x.at.line, column, x.seq)
+		s.addProblem(text, x.at.line, x.column(at), x.seq)
 		return
 	case word:
-		s.addWord(text, x.at.line, column)
+		s.addWord(text, x.at.line, x.column(at))
 		return
 	}
 	if s.count == 0 && !s.quiet {
@@ -225,6 +227,14 @@ func (x *Extractor) token(s *state, text string, at int) {
 	if x.on != nil {
 		x.on(Reading{Metric: s.want.Name, Value: v, Text: text, Step: r.step, Line: r.line})
 	}
+}
+
+// column counts characters as an editor does; in a very long line bytes, or each of many tokens would cost the line.
+func (x *Extractor) column(at int) int {
+	if at > longText {
+		return 1 + x.offset + at
+	}
+	return 1 + x.offset + utf8.RuneCount(x.at.bytes[:min(at, len(x.at.bytes))])
 }
 
 // noteNames keeps every name of a line that has a number, for near misses.

@@ -26,11 +26,10 @@ type state struct {
 	hasOdd                bool
 	sum, lost             float64 // of the finite ones; Neumaier's summation
 
-	problem     string
-	problemLine int64
-	problemSeq  int64
-	word        string
-	wordLine    int64
+	problem, word             string // the text
+	problemLine, wordLine     int64
+	problemColumn, wordColumn int
+	problemSeq                int64
 
 	run run
 }
@@ -82,14 +81,12 @@ func (s *state) add(m mark, odd bool) {
 }
 
 func (s *state) addProblem(text string, line int64, column int, seq int64) {
-	s.problem = fmt.Sprintf("line %d, column %d: %s is printed as %q, which is not a whole number", line, column, s.want.Name, shorten(text))
-	s.problemLine, s.problemSeq = line, seq
+	s.problem, s.problemLine, s.problemColumn, s.problemSeq = shorten(text), line, column, seq
 }
 
 // addWord remembers that the name came with something else altogether ("loss: mse"); it matters if nothing better comes.
 func (s *state) addWord(text string, line int64, column int) {
-	s.word = fmt.Sprintf("line %d, column %d: %s is printed as %q, which is not a number", line, column, s.want.Name, shorten(text))
-	s.wordLine = line
+	s.word, s.wordLine, s.wordColumn = shorten(text), line, column
 }
 
 func shorten(text string) string {
@@ -105,7 +102,7 @@ var skeletonSeed = maphash.MakeSeed()
 // compare looks for several values where one was meant. Only lines that say their step are compared: without one, the
 // same line again is simply the next epoch.
 func (s *state) compare(m mark, at lineAt, text string, start int) {
-	if !at.own || start+len(text) > len(at.bytes) {
+	if !at.own || start+len(text) > len(at.bytes) || len(at.bytes) > longText {
 		s.run = run{}
 		return
 	}
@@ -126,7 +123,10 @@ func (s *state) compare(m mark, at lineAt, text string, start int) {
 }
 
 func (s *state) result() Result {
-	r := Result{Name: s.want.Name, Found: s.count > 0, Count: s.count, Value: math.NaN(), Problem: s.problem, ProblemLine: s.problemLine}
+	r := Result{Name: s.want.Name, Found: s.count > 0, Count: s.count, Value: math.NaN(), ProblemLine: s.problemLine}
+	if s.problem != "" {
+		r.Problem = fmt.Sprintf("line %d, column %d: %s is printed as %q, which is not a whole number", s.problemLine, s.problemColumn, s.want.Name, s.problem)
+	}
 	picked := s.last
 	switch s.want.Pick {
 	case "first":
@@ -147,8 +147,9 @@ func (s *state) result() Result {
 		}
 	}
 	if !r.Found {
-		if r.Problem == "" {
-			r.Problem, r.ProblemLine = s.word, s.wordLine
+		if r.Problem == "" && s.word != "" {
+			r.Problem = fmt.Sprintf("line %d, column %d: %s is printed as %q, which is not a number", s.wordLine, s.wordColumn, s.want.Name, s.word)
+			r.ProblemLine = s.wordLine
 		}
 		r.Failed = r.Problem != ""
 		return r

@@ -13,6 +13,7 @@ type Host interface {
 	Start(ctx context.Context, jobs []hosts.Job) (errs []error)
 	Watch(ctx context.Context, id string, o hosts.Observer) (hosts.Exit, error)
 	Stop(ctx context.Context, id, reason string) error
+	Withdraw(ctx context.Context, id, reason string) (taken bool, err error)
 	Place(ctx context.Context, id string) (hosts.Place, error)
 	Fetch(ctx context.Context, id, dir string, limit int64) (artifacts, left []string, err error)
 	Discard(id string)

@@ -273,6 +273,19 @@ func (f *Fake) Stop(_ context.Context, id, reason string) error {
 	return nil
 }
 
+// Withdraw ends a job that waits.
+func (f *Fake) Withdraw(ctx context.Context, id, reason string) (taken bool, err error) {
+	f.mu.Lock()
+	j := f.jobs[id]
+	waits := f.down == nil && j != nil && j.phase == hosts.Queued
+	down := f.down
+	f.mu.Unlock()
+	if !waits {
+		return false, down
+	}
+	return true, f.Stop(ctx, id, reason)
+}
+
 // Place makes up paths and ports.
 func (f *Fake) Place(_ context.Context, id string) (hosts.Place, error) {
 	f.mu.Lock()

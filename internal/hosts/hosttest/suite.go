@@ -226,8 +226,13 @@ func testQueue(t *testing.T, h Host) {
 	start(t, h, job(t, h, "queued", "says and fails"))
 	e, done := watch(t.Context(), h, "queued")
 	e.until(t, "its place in the queue", func() bool { return len(e.phases) == 1 && e.phases[0] == hosts.Queued })
-	if err := h.Stop(t.Context(), "queued", "not needed"); err != nil {
-		t.Fatal(err)
+	first, _ := watch(t.Context(), h, busy[0])
+	first.until(t, "running", func() bool { return len(first.phases) > 0 && first.phases[len(first.phases)-1] == hosts.Running })
+	if taken, err := h.Withdraw(t.Context(), busy[0], "not needed"); taken || err != nil {
+		t.Fatalf("a running job was withdrawn: %v, %v", taken, err)
+	}
+	if taken, err := h.Withdraw(t.Context(), "queued", "not needed"); !taken || err != nil {
+		t.Fatalf("a queued job was not withdrawn: %v, %v", taken, err)
 	}
 	if r := <-done; r.err != nil || r.exit.End != hosts.Stopped || r.exit.Reason != "not needed" || e.log.Len() > 0 {
 		t.Errorf("got %+v, log %q", r, e.log.String())

@@ -63,6 +63,10 @@ func set[T any](p *T, v cue.Value, path []string, f func(cue.Value, []string) (T
 
 // decode puts v into rv.
 func (d *decoder) decode(v cue.Value, rv reflect.Value, path []string) {
+	// A template's `*1 | int` counts as 1, as everywhere in CUE.
+	if chosen, ok := v.Default(); ok {
+		v = chosen
+	}
 	if d.special(v, rv, path) {
 		return
 	}

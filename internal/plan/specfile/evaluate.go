@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
+	"slices"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -50,22 +52,68 @@ type unit struct {
 
 // loadUnit reads the package of t. What is wrong with it is in inst.Err.
 func loadUnit(t target, m *cueModule, tags []string) *unit {
-	cfg := &load.Config{
-		Dir:        t.dir,
-		ModuleRoot: m.root,
-		Overlay:    maps.Clone(m.overlay),
-		Registry:   registry{m.virtual},
-		Tags:       tags,
-	}
-	check := checkFile + t.pkg + ".cue"
-	cfg.Overlay[filepath.Join(t.dir, check)] = load.FromString(checkText(t.pkg))
+	cfg := m.config(t.dir, []target{t})
+	cfg.Tags = tags
 	args := []string{".:" + t.pkg}
-	if t.files != nil {
-		args = append(append([]string{}, t.files...), check)
+	rel, err := filepath.Rel(m.root, t.dir)
+	switch {
+	case t.files != nil:
+		args = append(slices.Clone(t.files), checkName(t))
+	case err != nil || !plainPath.MatchString(rel):
+		// The loader makes an import path of the directory, and finds nothing if that is not a valid one.
+		args = []string{checkName(t)}
+		for _, file := range filesOf(t, m) {
+			if rel, err := filepath.Rel(t.dir, file); err == nil {
+				args = append(args, rel)
+			}
+		}
 	}
-	u := &unit{target: t, module: m, inst: load.Instances(args, cfg)[0]}
+	return newUnit(t, m, load.Instances(args, cfg)[0])
+}
+
+// plainPath matches paths that can be part of an import path.
+var plainPath = regexp.MustCompile(`^(\.|[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*)$`)
+
+// loadUnits reads the packages of directories of one module together, which parses and compiles the schema once. It
+// returns nil if that does not give one instance for each: then each is to be loaded alone.
+func loadUnits(targets []target, m *cueModule) []*unit {
+	var args []string
+	for _, t := range targets {
+		rel, err := filepath.Rel(m.root, t.dir)
+		if err != nil || t.files != nil || !plainPath.MatchString(rel) {
+			return nil
+		}
+		args = append(args, "./"+filepath.ToSlash(rel)+":"+t.pkg)
+	}
+	instances := load.Instances(args, m.config(m.root, targets))
+	if len(instances) != len(targets) {
+		return nil
+	}
+	units := make([]*unit, len(targets))
+	for i, inst := range instances {
+		if inst.Dir != targets[i].dir || inst.PkgName != targets[i].pkg {
+			return nil
+		}
+		units[i] = newUnit(targets[i], m, inst)
+	}
+	return units
+}
+
+// config is that of the loader, with a check file for each target.
+func (m *cueModule) config(dir string, targets []target) *load.Config {
+	overlay := maps.Clone(m.overlay)
+	for _, t := range targets {
+		overlay[filepath.Join(t.dir, checkName(t))] = load.FromString(checkText(t.pkg))
+	}
+	return &load.Config{Dir: dir, ModuleRoot: m.root, Overlay: overlay, Registry: registry{m.virtual}}
+}
+
+func checkName(t target) string { return checkFile + t.pkg + ".cue" }
+
+func newUnit(t target, m *cueModule, inst *build.Instance) *unit {
+	u := &unit{target: t, module: m, inst: inst}
 	var files []*ast.File
-	for _, f := range u.inst.Files {
+	for _, f := range inst.Files {
 		if !m.ours(f.Filename) {
 			files = append(files, f)
 		}

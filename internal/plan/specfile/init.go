@@ -50,21 +50,10 @@ func Init(dir string) ([]string, error) {
 			"choose another directory: xrun init DIR; `xrun schema --vendor` writes only the schema",
 		}
 	}
-	var wrote []string
-	if upwards(dir, "cue.mod") == "" {
-		if err := write(filepath.Join(dir, "cue.mod", "module.cue"), newModule(dir)); err != nil {
-			return nil, err
-		}
-		wrote = append(wrote, "cue.mod/module.cue")
-	}
-	vendored, err := Vendor(dir)
+	wrote, err := initModule(dir)
 	if err != nil {
 		return wrote, err
 	}
-	if rel, err := filepath.Rel(dir, vendored); err == nil {
-		vendored = filepath.ToSlash(rel)
-	}
-	wrote = append(wrote, vendored)
 	for _, f := range files {
 		if err := write(filepath.Join(dir, f.name), f.text); err != nil {
 			return wrote, err
@@ -76,6 +65,26 @@ func Init(dir string) ([]string, error) {
 		wrote = append(wrote, ignoreFile)
 	}
 	return wrote, err
+}
+
+// initModule makes a module in dir with the schema in it, or sees to it that the module around dir has the schema.
+func initModule(dir string) (wrote []string, err error) {
+	root := upwards(dir, "cue.mod")
+	if root == "" {
+		if err := write(filepath.Join(dir, "cue.mod", "module.cue"), newModule(dir)); err != nil {
+			return nil, err
+		}
+		root, wrote = dir, []string{"cue.mod/module.cue"}
+	}
+	if has, err := hasSchema(root); err != nil || has {
+		return wrote, err
+	}
+	path, err := Vendor(dir)
+	if err != nil {
+		return wrote, err
+	}
+	rel, err := filepath.Rel(dir, path)
+	return append(wrote, filepath.ToSlash(rel)), err
 }
 
 // ignore adds the state directory to a .gitignore, once.

@@ -28,8 +28,7 @@ func (d *diagnosis) unloadable(errs []errors.Error) {
 // syntax is every syntax error of every file of the package.
 func (d *diagnosis) syntax() []errors.Error {
 	var errs []errors.Error
-	u := d.unit
-	for _, file := range u.paths() {
+	for _, file := range filesOf(d.unit.target, d.unit.module) {
 		if _, err := parser.ParseFile(file, nil, parser.ParseComments); err != nil {
 			errs = append(errs, errors.Errors(err)...)
 		}
@@ -37,23 +36,23 @@ func (d *diagnosis) syntax() []errors.Error {
 	return errs
 }
 
-// paths are the files of the unit on disk, whether or not they can be parsed.
-func (u *unit) paths() []string {
+// filesOf are the files of a target on disk, whether or not they can be parsed.
+func filesOf(t target, m *cueModule) []string {
 	var paths []string
-	if u.files != nil {
-		for _, name := range u.files {
-			paths = append(paths, filepath.Join(u.dir, name))
+	if t.files != nil {
+		for _, name := range t.files {
+			paths = append(paths, filepath.Join(t.dir, name))
 		}
 		return paths
 	}
-	for dir := u.dir; within(u.module.root, dir); dir = filepath.Dir(dir) {
+	for dir := t.dir; within(m.root, dir); dir = filepath.Dir(dir) {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
-			if name := filepath.Join(dir, e.Name()); isSpecFile(e.Name()) && packageOf(name) == u.pkg {
+			if name := filepath.Join(dir, e.Name()); isSpecFile(e.Name()) && packageOf(name) == t.pkg {
 				paths = append(paths, name)
 			}
 		}
-		if dir == u.module.root {
+		if dir == m.root {
 			break
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // merge puts the units' values together into the spec: PATHs given together form one plan.
 func (l *loader) merge() {
-	m := &merger{loader: l, first: map[string]token.Pos{}}
+	m := &merger{loader: l, first: map[string]token.Pos{}, files: map[string]bool{}}
 	for _, u := range l.units {
 		m.unit(u)
 	}
@@ -31,6 +31,7 @@ func (l *loader) merge() {
 type merger struct {
 	*loader
 	first map[string]token.Pos // "hosts.a": where it is declared
+	files map[string]bool      // of the units merged so far
 	// what the inventory declares; taken as far as it is asked for.
 	spareHosts  []plan.Host
 	spareAgents []plan.Agent
@@ -39,8 +40,9 @@ type merger struct {
 
 // settingsOf are the settings of one unit.
 type settingsOf struct {
-	unit  *unit
-	value cue.Value
+	unit      *unit
+	value     cue.Value
+	inherited map[string]bool // the fields that a parent directory sets, whose package has been merged
 }
 
 func (m *merger) unit(u *unit) {
@@ -53,7 +55,14 @@ func (m *merger) unit(u *unit) {
 		})
 	}
 	if s := u.value.LookupPath(cue.MakePath(cue.Str("settings"))); s.Exists() {
-		m.set = append(m.set, settingsOf{u, s})
+		set := settingsOf{u, s, map[string]bool{}}
+		for _, name := range names(s) {
+			set.inherited[name] = m.known(u, []string{"settings", name})
+		}
+		m.set = append(m.set, set)
+	}
+	for _, f := range u.source.files {
+		m.files[f.Filename] = true
 	}
 }
 
@@ -70,13 +79,23 @@ func (m *merger) declare(u *unit, path []string) bool {
 	}
 	key := strings.Join(path, ".")
 	if first, ok := m.first[key]; ok {
-		if u.inventory {
+		if u.inventory || path[0] != "settings" && m.known(u, path) {
 			return false
 		}
 		m.at(u, path, quote(path[1])+" is declared twice", "the other declaration is at "+m.place(first))
 		return false
 	}
 	m.first[key] = pos
+	return true
+}
+
+// known reports whether an entry comes from files of a package that was merged before: those of a parent directory.
+func (m *merger) known(u *unit, path []string) bool {
+	for _, p := range u.source.values(path) {
+		if !m.files[p.pos.Filename()] {
+			return false
+		}
+	}
 	return true
 }
 
@@ -149,7 +168,7 @@ func (m *merger) settings() {
 			d := m.decoder(s.unit)
 			into := reflect.ValueOf(&m.spec.Settings).Elem()
 			d.each(s.value, []string{"settings"}, func(name string, v cue.Value, path []string) {
-				if !m.declare(s.unit, path) {
+				if s.inherited[name] || !m.declare(s.unit, path) {
 					return
 				}
 				for i := range into.NumField() {

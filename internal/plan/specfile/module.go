@@ -1,9 +1,12 @@
 package specfile
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -141,8 +144,28 @@ func (r registry) Fetch(_ context.Context, mv module.Version) (module.SourceLoc,
 	if mv.Path() != schema.Module {
 		return module.SourceLoc{}, offline(mv.String())
 	}
-	// The loader takes only the place from here, and reads the files through the overlay.
-	return module.SourceLoc{FS: rootedFS{os.DirFS(r.root), r.root}, Dir: "."}, nil
+	files, err := moduleFiles()
+	// The loader looks here for what there is, and reads it through the overlay at the root.
+	return module.SourceLoc{FS: rootedFS{files, r.root}, Dir: "."}, err
+}
+
+// moduleFiles are the files of the schema's module. A zip file is a file system that needs no disk.
+func moduleFiles() (fs.FS, error) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, text := range map[string]string{"cue.mod/module.cue": moduleText, schemaDir + "/schema.cue": schema.Source} {
+		f, err := w.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(f, text); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
 }
 
 func (r registry) ModuleVersions(_ context.Context, path string) ([]string, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,22 +18,75 @@ import (
 
 // read loads the targets' syntax.
 func (l *loader) read(targets []target) []*unit {
-	var units []*unit
+	loaded := map[int]*unit{}
 	tags := newTagList(l.Tags)
-	for _, t := range targets {
+	groups := map[*cueModule][]int{}
+	for i, t := range targets {
 		m := l.module(t.dir)
 		if l.outside(t) || len(m.problems) > 0 {
 			l.wrong[""] = true
 			continue
 		}
-		var u *unit
-		l.guard(t, func() { u = loadUnit(t, m, tags.of(t, m.root)) })
-		if u != nil {
-			units = append(units, u)
+		if _, ok := m.overlay[filepath.Join(t.dir, "schema.cue")]; ok {
+			if t.explicit {
+				l.problems = append(l.problems, plan.Problem{File: t.dir, Message: "this is the schema itself, and no experiment"})
+			}
+			continue
+		}
+		if !t.explicit && !mentions(t, m) {
+			continue
+		}
+		// The loader reports a tag with a bad value for every package that it loads.
+		if t.files == nil && len(l.Tags) == 0 {
+			groups[m] = append(groups[m], i)
+			continue
+		}
+		l.guard(t, func() { loaded[i] = loadUnit(t, m, tags.of(t, m.root)) })
+	}
+	for m, indexes := range groups {
+		l.readGroup(targets, m, indexes, loaded)
+	}
+	var units []*unit
+	for i := range targets {
+		if loaded[i] != nil {
+			units = append(units, loaded[i])
 		}
 	}
 	l.problems = append(l.problems, tags.unused()...)
 	return units
+}
+
+// sectionWord finds what a package of ours must hold, be it in what it imports.
+var sectionWord = regexp.MustCompile(`\b(experiments|hosts|agents|settings|import)\b`)
+
+// mentions reports whether a package that was not named could be one of ours. Other CUE in the repository is not even
+// loaded.
+func mentions(t target, m *cueModule) bool {
+	for _, file := range filesOf(t, m) {
+		if text, err := os.ReadFile(file); err == nil && sectionWord.Match(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// readGroup loads packages of one module, together if that goes without trouble.
+func (l *loader) readGroup(targets []target, m *cueModule, indexes []int, loaded map[int]*unit) {
+	var together []*unit
+	if len(indexes) > 1 {
+		group := make([]target, len(indexes))
+		for i, n := range indexes {
+			group[i] = targets[n]
+		}
+		l.guard(group[0], func() { together = loadUnits(group, m) })
+	}
+	for i, n := range indexes {
+		if together != nil {
+			loaded[n] = together[i]
+			continue
+		}
+		l.guard(targets[n], func() { loaded[n] = loadUnit(targets[n], m, nil) })
+	}
 }
 
 // module finds the module of a directory; its problems are reported once.
@@ -41,12 +95,11 @@ func (l *loader) module(dir string) *cueModule {
 		return m
 	}
 	m := findModule(dir, l.Dir)
-	for _, o := range l.modules {
-		if o.root == m.root {
-			l.modules[dir] = o
-			return o
-		}
+	if o, ok := l.modules[m.root]; ok {
+		l.modules[dir] = o
+		return o
 	}
+	l.modules[m.root] = m
 	l.problems = append(l.problems, m.problems...)
 	l.modules[dir] = m
 	return m

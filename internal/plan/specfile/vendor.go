@@ -62,6 +62,30 @@ func Vendor(dir string) (string, error) {
 	return path, write(path, schema.Source)
 }
 
+// hasSchema reports whether the module at root is, or depends on, that of the schema, or has a copy of it.
+func hasSchema(root string) (bool, error) {
+	if _, err := os.Lstat(filepath.Join(root, vendorDir, "schema.cue")); err == nil {
+		return true, nil
+	}
+	name := filepath.Join(root, "cue.mod", "module.cue")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	file, err := modfile.Parse(text, name)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", name, err)
+	}
+	return file.Module == schema.Module || file.Deps[schema.Module] != nil, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // newModule is the text of a module file, named after the directory.
 func newModule(root string) string {
 	name := strings.Map(func(r rune) rune {

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/xrun-dev/xrun/internal/engine/metric"
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// reread brings a reused result up to the metrics that the experiment asks for now. The objective is part of a trial's
+// identity, the other metrics are not: where one is new, or is picked in another way, the stored log is read again.
+func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
+	var missing []metric.Want
+	for _, w := range wants(e)[1:] {
+		if pick, ok := from.Outcome.Picks[w.Name]; !ok || pick != w.Pick {
+			missing = append(missing, w)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	log, err := os.Open(filepath.Join(r.State, filepath.FromSlash(from.Outcome.Log)))
+	if errors.Is(err, fs.ErrNotExist) {
+		from.Outcome.Notes = append(from.Outcome.Notes, fmt.Sprintf("metric %s: the log of this result is gone, so it cannot be read", missing[0].Name))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the log of reused trial %s again: %w", from.Outcome.Trial, err)
+	}
+	defer log.Close()
+	f := newFollower(attempt{Attempt: from.Outcome.Attempt, exp: e}, nil, r.Now, nil)
+	f.every = 0
+	f.extract = metric.New(missing, func(v metric.Reading) { f.keep(v) })
+	if _, err := io.Copy(f.extract, log); err != nil {
+		return fmt.Errorf("read the log of reused trial %s again: %w", from.Outcome.Trial, err)
+	}
+	f.extract.Close(false)
+	if from.Outcome.Picks == nil {
+		from.Outcome.Picks = map[string]string{}
+	}
+	for _, w := range missing {
+		delete(from.Outcome.Metrics, w.Name)
+	}
+	f.note(&from.Outcome, f.extract.Results())
+	for _, b := range f.series() {
+		if v, ok := b.(ledger.MetricValues); ok {
+			from.Series = append(from.Series, v)
+		}
+	}
+	return nil
+}
