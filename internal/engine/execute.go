@@ -39,6 +39,8 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 			out.Signature = signature(cause, nil, []string{err.Error()})
 			return r.conclude(res, f, out)
 		}
+	} else {
+		t.arrived() // it is there already: those behind it need not wait until it ends
 	}
 	out, err := f.follow(ctx, h.host, r.State)
 	if errors.Is(err, errLeft) {
