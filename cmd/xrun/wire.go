@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/xrun-dev/xrun/internal/engine"
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
@@ -36,12 +37,19 @@ type job struct {
 	warnings  []string
 }
 
+// evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
+const evaluationLimit = time.Minute
+
+var errEvaluation = fmt.Errorf("the spec takes more than %v to evaluate", evaluationLimit)
+
 // loadSpec reads the spec of paths.
 func (a *app) loadSpec(ctx context.Context, paths []string) (*plan.Spec, error) {
 	config, err := os.UserConfigDir()
 	if err != nil {
 		config = ""
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, evaluationLimit, errEvaluation)
+	defer cancel()
 	return specfile.Load(ctx, specfile.Options{Dir: a.Dir, Paths: paths, Tags: a.Tags, Inventory: a.Inventory, UserConfig: config})
 }
 

@@ -94,7 +94,7 @@ type Exit struct {
 	Duration time.Duration
 	LogBytes int64
 	Started  time.Time
-	Reason   string // of Stopped: what Stop was given; of Vanished: what is known
+	Reason   string // of Stopped: what Stop was given; of Vanished, NeverStarted: what is known
 }
 
 // An Observer hears what happens to one job, in order, from one goroutine at a time. Log gets the bytes of the log in

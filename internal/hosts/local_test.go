@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 			os.Exit(controller(os.Args[2:]))
 		}
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // the supervisors of a race test would each take a second to end
 	os.Exit(m.Run())
 }
 

@@ -118,13 +118,17 @@ type OpenAttempt struct {
 	AttemptIntended
 }
 
+// CROSS JOIN: first the attempts, which an index lists, then their events.
+const openAttempts = `WHERE seq IN (SELECT e.seq FROM attempts a CROSS JOIN events e
+	ON e.run = a.run AND e.trial = a.trial AND e.experiment = a.experiment AND e.attempt = a.attempt AND e.type = 'attempt_intended'
+	WHERE a.outcome IS NULL) ORDER BY seq`
+
 // OpenAttempts lists the attempts without an outcome, of all runs, oldest first.
 func (l *Ledger) OpenAttempts(ctx context.Context) ([]OpenAttempt, error) {
 	if l.db == nil {
 		return nil, nil
 	}
-	events, err := page(ctx, l.db, `WHERE type = 'attempt_intended' AND EXISTS (SELECT 1 FROM attempts a WHERE a.outcome IS NULL
-		AND a.run = events.run AND a.experiment = events.experiment AND a.trial = events.trial AND a.attempt = events.attempt) ORDER BY seq`)
+	events, err := page(ctx, l.db, openAttempts)
 	if err != nil {
 		return nil, err
 	}

@@ -3,41 +3,14 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver
 )
-
-//go:embed schema.sql
-var schemaSQL string
-
-// FileName is the name of the ledger within a state directory.
-const FileName = "ledger.db"
-
-// userVersion marks a ledger file of this version (PRAGMA user_version).
-const userVersion = 1
-
-// A DamagedError is a ledger file that cannot be used. It is never replaced: the user decides.
-type DamagedError struct {
-	Path   string
-	Reason string
-}
-
-// Error says what is wrong with the file.
-func (e *DamagedError) Error() string { return fmt.Sprintf("ledger %s: %s", e.Path, e.Reason) }
-
-// Hint says what to do.
-func (e *DamagedError) Hint() string {
-	return "nothing was changed; restore the file from a backup, or move it aside to start a new ledger (earlier results are then not reused)"
-}
 
 // A Ledger is an open ledger. All its methods may be called at the same time.
 type Ledger struct {
@@ -69,84 +42,21 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 			return nil, fmt.Errorf("create ledger %s: %w", path, err)
 		}
 	}
-	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_txlock=immediate")
 	if err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(4)
-	if err := checkVersion(ctx, db, path); err != nil {
+	if err := probe(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	// The file remembers this. It is set after a look at the file, because it changes one.
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
 	}
 	l := &Ledger{db: db, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	go l.write()
 	return l, nil
-}
-
-// look reports whether there is a ledger at path that may be opened.
-func look(path string) (exists bool, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("open ledger: %w", err)
-	}
-	defer f.Close()
-	head := make([]byte, 16)
-	if _, err := io.ReadFull(f, head); err != nil {
-		// A file of no length is what a full disk or a power loss leaves, and SQLite would take it for a new ledger.
-		return false, &DamagedError{path, "the file is cut short"}
-	}
-	if string(head) != "SQLite format 3\x00" {
-		return false, &DamagedError{path, "the file is not a ledger"}
-	}
-	return true, nil
-}
-
-// create makes an empty ledger beside path and moves it there: a ledger is there whole or not at all.
-func create(ctx context.Context, path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), FileName+".new-*") // readable by its owner alone, and so is what SQLite puts beside it
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := f.Close(); err != nil {
-		return err
-	}
-	db, err := sql.Open("sqlite", "file:"+escape(f.Name())+"?_pragma=synchronous(FULL)")
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "BEGIN;"+schemaSQL+fmt.Sprintf("; PRAGMA user_version = %d; COMMIT", userVersion))
-	if err := errors.Join(err, db.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-func checkVersion(ctx context.Context, db *sql.DB, path string) error {
-	var v int
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
-		return &DamagedError{path, err.Error()}
-	}
-	if v != userVersion {
-		return fmt.Errorf("ledger %s has version %d, this xrun writes version %d", path, v, userVersion)
-	}
-	return nil
-}
-
-// escape makes a path safe within a file: URI.
-func escape(path string) string {
-	var b []byte
-	for i := range len(path) {
-		switch c := path[i]; c {
-		case '%', '?', '#':
-			b = fmt.Appendf(b, "%%%02x", c)
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b)
 }
 
 // Listen calls f with every event from now on, in order, as soon as it is on disk. f is called by one goroutine and
@@ -157,6 +67,8 @@ func (l *Ledger) Listen(f func(Event)) {
 	l.listeners = append(l.listeners, f)
 }
 
+var errReadOnly = errors.New("ledger is open for reading only")
+
 // ErrClosed is the error of a ledger that takes no more events.
 var ErrClosed = errors.New("ledger is closed")
 
@@ -164,6 +76,9 @@ var ErrClosed = errors.New("ledger is closed")
 func (l *Ledger) Append(ctx context.Context, events ...Event) error {
 	if len(events) == 0 {
 		return nil
+	}
+	if l.requests == nil {
+		return errReadOnly
 	}
 	r := request{events, make(chan error, 1)}
 	select {
@@ -202,13 +117,24 @@ func (l *Ledger) write() {
 				return
 			}
 		}
-		err := l.commit(batch)
-		if err == nil {
-			l.tell(batch)
+		if err := l.commit(batch); err == nil || len(batch) == 1 {
+			l.answer(batch, err)
+			continue
 		}
-		for _, r := range batch {
-			r.result <- err
+		// One that cannot be stored must not take the others with it.
+		for i := range batch {
+			l.answer(batch[i:i+1], l.commit(batch[i:i+1]))
 		}
+	}
+}
+
+// answer tells the listeners what was stored, then those who wait.
+func (l *Ledger) answer(batch []request, err error) {
+	if err == nil {
+		l.tell(batch)
+	}
+	for _, r := range batch {
+		r.result <- err
 	}
 }
 
@@ -232,21 +158,28 @@ func (l *Ledger) commit(batch []request) error {
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	p := &projector{tx: tx}
-	for _, r := range batch {
-		for i := range r.events {
-			if err := insert(ctx, p, &r.events[i]); err != nil {
-				return errors.Join(fmt.Errorf("write ledger: %w", err), p.close(), tx.Rollback())
-			}
-		}
-	}
-	if err := p.close(); err != nil {
-		return errors.Join(fmt.Errorf("write ledger: %w", err), tx.Rollback())
+	if err := store(ctx, tx, batch); err != nil {
+		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
+		_ = tx.Rollback()
+		return fmt.Errorf("write ledger: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	return nil
+}
+
+func store(ctx context.Context, tx *sql.Tx, batch []request) error {
+	p := &projector{tx: tx}
+	for _, r := range batch {
+		for i := range r.events {
+			if err := insert(ctx, p, &r.events[i]); err != nil {
+				_ = p.close() // of no interest beside err
+				return err
+			}
+		}
+	}
+	return p.close()
 }
 
 func (l *Ledger) tell(batch []request) {

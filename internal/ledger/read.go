@@ -25,11 +25,12 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	l := &Ledger{}
 	uri := "file:" + escape(path)
 	switch wal, shm := size(path+"-wal"), size(path+"-shm"); {
+	case wal >= 0 && shm > 0 && writable(path+"-shm"):
+		// Somebody writes, or was killed while he wrote.
+		uri += "?mode=ro&_pragma=busy_timeout(10000)"
 	case wal <= 0:
 		// Nothing is in the log beside the file: it can be read as it lies.
 		uri += "?mode=ro&immutable=1"
-	case shm > 0 && writable(path+"-shm"):
-		uri += "?mode=ro&_pragma=busy_timeout(10000)"
 	default:
 		// To read the log SQLite would make a file beside it: read a copy.
 		if l.copied, err = copyAside(path); err != nil {
@@ -40,7 +41,7 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	if l.db, err = sql.Open("sqlite", uri); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
 	}
-	if err := checkVersion(ctx, l.db, path); err != nil {
+	if err := probe(ctx, l.db, path); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

@@ -157,6 +157,9 @@ func testExit(t *testing.T, h Host) {
 		if exit.End != hosts.Exited || exit.Code != tc.code || exit.LogBytes != int64(len(tc.log)) || e.log.String() != tc.log {
 			t.Errorf("%s: %+v, log %q", tc.what, exit, e.log.String())
 		}
+		if n := len(e.phases); n < 2 || e.phases[n-2] != hosts.Running || e.phases[n-1] != hosts.Ended {
+			t.Errorf("%s: phases %v", tc.what, e.phases)
+		}
 		again, e := ended(t, h, id)
 		if again != exit || e.log.String() != tc.log {
 			t.Errorf("%s, watched again: %+v after %+v, log %q", tc.what, again, exit, e.log.String())

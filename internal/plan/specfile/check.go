@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"path/filepath"
+	"slices"
 
 	"cuelang.org/go/cue/token"
 
@@ -15,7 +16,7 @@ func (l *loader) check() {
 	if l.wrong[""] || len(l.wrong) == 0 && len(l.problems) > 0 {
 		return // something could not be read at all: names would seem to be missing
 	}
-	for _, f := range append(plan.Check(&l.spec), l.strayCode()...) {
+	for _, f := range append(l.findings(), l.strayCode()...) {
 		p := l.placed(f)
 		switch {
 		case l.wrong[entryOf(f.Path)]:
@@ -44,6 +45,21 @@ func (l *loader) strayCode() []plan.Finding {
 		}
 	}
 	return out
+}
+
+// findings are those of plan.Check. Of experiments that are wrong in themselves it sees the name only: it may rely on
+// what the schema demands.
+func (l *loader) findings() []plan.Finding {
+	spec := l.spec
+	if len(l.wrong) > 0 {
+		spec.Experiments = slices.Clone(spec.Experiments)
+		for i, e := range spec.Experiments {
+			if l.wrong[entryOf([]string{"experiments", e.Name})] {
+				spec.Experiments[i] = plan.Experiment{Name: e.Name, Dir: e.Dir, Set: map[string]bool{}}
+			}
+		}
+	}
+	return plan.Check(&spec)
 }
 
 // placed makes a problem of a finding.

@@ -1,0 +1,153 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+//go:embed schema.sql
+var schemaSQL string
+
+// FileName is the name of the ledger within a state directory.
+const FileName = "ledger.db"
+
+// What marks a file as a ledger, and as one of this version. Both stand in the header of the file from its first moment
+// on, so that a look at the header is enough.
+const (
+	applicationID = 0x7872756e // PRAGMA application_id: "xrun"
+	userVersion   = 1          // PRAGMA user_version
+)
+
+// A DamagedError is a ledger file that cannot be used. It is never replaced: the user decides.
+type DamagedError struct {
+	Path   string
+	Reason string
+}
+
+// Error says what is wrong with the file.
+func (e *DamagedError) Error() string { return fmt.Sprintf("ledger %s: %s", e.Path, e.Reason) }
+
+// Hint says what to do.
+func (e *DamagedError) Hint() string {
+	return "nothing was changed; restore the file from a backup, or move it aside to start a new ledger (earlier results are then not reused)"
+}
+
+// A VersionError is a ledger that another version of xrun wrote.
+type VersionError struct {
+	Path    string
+	Version uint32
+}
+
+// Error names both versions.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("ledger %s has version %d, this xrun has version %d", e.Path, e.Version, userVersion)
+}
+
+// Hint says what to do.
+func (e *VersionError) Hint() string {
+	return "nothing was changed; use the xrun that wrote it, or another state directory (--state)"
+}
+
+// look reports whether there is a ledger at path that may be opened. It reads the header itself: SQLite would take a
+// file of no length, which is what a full disk or a power loss leaves, for a new database, and would change the file of
+// another version or program by opening it.
+func look(path string) (exists bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if size(path+"-wal") > 0 {
+			// SQLite would read it into a new ledger.
+			return false, &DamagedError{path, "the file is gone, and its newest part (" + FileName + "-wal) is there"}
+		}
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("open ledger: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, 100)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return false, &DamagedError{path, "the file is cut short"}
+	}
+	if string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID {
+		return false, &DamagedError{path, "the file is not a ledger"}
+	}
+	if v := binary.BigEndian.Uint32(head[60:]); v != userVersion {
+		return false, &VersionError{path, v}
+	}
+	return true, nil
+}
+
+// create makes an empty ledger under another name and then renames it: a ledger that is there is whole.
+func create(ctx context.Context, path string) (err error) {
+	fresh := path + ".new"
+	for _, name := range []string{fresh, fresh + "-journal"} { // of one who did not come so far
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	// For its owner alone; what SQLite puts beside a file has the file's mode.
+	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", "file:"+escape(fresh)+"?_pragma=synchronous(FULL)")
+	if err != nil {
+		return err
+	}
+	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, userVersion)
+	_, err = db.ExecContext(ctx, "BEGIN;"+marks+schemaSQL+";COMMIT")
+	if err := errors.Join(err, db.Close()); err != nil {
+		return errors.Join(err, os.Remove(fresh))
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// probe reads a little, so that damage shows now and not in the middle of a run.
+func probe(ctx context.Context, db *sql.DB, path string) error {
+	var n int
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM events LIMIT 1)").Scan(&n)
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR:
+			return &DamagedError{path, err.Error()}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("open ledger %s: %w", path, err)
+	}
+	return nil
+}
+
+// escape makes a path safe within a file: URI.
+func escape(path string) string {
+	var b []byte
+	for i := range len(path) {
+		switch c := path[i]; c {
+		case '%', '?', '#':
+			b = fmt.Appendf(b, "%%%02x", c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatIsNotBuiltIsNamed(t *testing.T) {
+	duration, n := Duration(1), 1
+	experiments := map[string]func(*Experiment){
+		"code.ref":             func(e *Experiment) { e.Code.Ref = "v1" },
+		"setup":                func(e *Experiment) { e.Setup = &Setup{} },
+		"secrets":              func(e *Experiment) { e.Secrets = map[string]Secret{"A": {}} },
+		"data":                 func(e *Experiment) { e.Data = map[string]string{"a": "1"} },
+		"inputs":               func(e *Experiment) { e.Inputs = map[string]Input{"a": {}} },
+		"container":            func(e *Experiment) { e.Container = &Container{} },
+		"checkpoint":           func(e *Experiment) { e.Checkpoint = &Checkpoint{} },
+		"evaluate":             func(e *Experiment) { e.Evaluate = &Evaluate{} },
+		"loop":                 func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
+		"claim":                func(e *Experiment) { e.Claim = &Claim{} },
+		"needs.gpus":           func(e *Experiment) { e.Needs.GPUs = 1 },
+		"needs.cpus":           func(e *Experiment) { e.Needs.CPUs = 1 },
+		"needs.memory":         func(e *Experiment) { e.Needs.Memory = 1 },
+		"needs.disk":           func(e *Experiment) { e.Needs.Disk = 1 },
+		"retry":                func(e *Experiment) { e.Retry = &Retry{Max: 1} },
+		"artifacts.keep":       func(e *Experiment) { e.Artifacts.Keep = []string{"x"} },
+		"artifacts.keep_for":   func(e *Experiment) { e.Artifacts.KeepFor = &duration },
+		"artifacts.paths":      func(e *Experiment) { e.Artifacts.Paths = []string{"x"} },
+		"sweep.early_stop":     func(e *Experiment) { e.Sweep.EarlyStop = &EarlyStop{} },
+		"metrics.a.from":       func(e *Experiment) { e.Metrics = map[string]Metric{"a": {From: &Source{Kind: "csv"}}} },
+		"sweep.grid.f":         func(e *Experiment) { e.Sweep = &Sweep{Grid: Axes{{Name: "f", Glob: &Glob{}}}} },
+		"sweep.zip.f":          func(e *Experiment) { e.Sweep = &Sweep{Zip: Axes{{Name: "f", Glob: &Glob{}}}} },
+		"sweep.cases.1.f":      func(e *Experiment) { e.Sweep = &Sweep{Cases: []Axes{{}, {{Name: "f", Glob: &Glob{}}}}} },
+		"objective.from json":  func(e *Experiment) { e.Objective.From = &Source{Kind: "json"} },
+		"objective.from csv":   func(e *Experiment) { e.Objective.From = &Source{Kind: "csv"} },
+		"objective.from regex": func(e *Experiment) { e.Objective.From = &Source{Kind: "regex"} },
+	}
+	for want, edit := range experiments {
+		path, _, _ := strings.Cut(want, " ")
+		got := lines(Unbuilt(specOf(experiment(edit))))
+		if diff := cmp.Diff([]string{"experiments.lr." + path + ": " + path + " is not built yet"}, got); diff != "" {
+			t.Errorf("%s:\n%s", want, diff)
+		}
+	}
+	for want, edit := range map[string]func(*Spec){
+		"settings.deadline: deadline is not built yet":               func(s *Spec) { s.Settings.Deadline = "8h" },
+		"settings.budget: budget is not built yet":                   func(s *Spec) { s.Settings.Budget = &Budget{} },
+		"settings.keep_runs: keep_runs is not built yet":             func(s *Spec) { s.Settings.KeepRuns = &n },
+		"settings.notify: notify is not built yet":                   func(s *Spec) { s.Settings.Notify = []Notify{{}} },
+		"hosts.local.kind: hosts of kind ssh are not built yet":      func(s *Spec) { s.Hosts[0].Kind = "ssh" },
+		"hosts.local.kind: hosts of kind slurm are not built yet":    func(s *Spec) { s.Hosts[0].Kind = "slurm" },
+		"experiments.lr.code.ref: code.ref is not built yet, always": func(s *Spec) { s.Experiments[0].Code.Ref = "x" },
+	} {
+		s := specOf(experiment())
+		edit(s)
+		if diff := cmp.Diff([]string{strings.TrimSuffix(want, ", always")}, lines(Unbuilt(s))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestWhatIsBuiltIsNotRefused(t *testing.T) {
+	n := 2
+	s := specOf(experiment(func(e *Experiment) {
+		e.Sweep.Canary, e.Set["sweep.canary"] = &Canary{For: 5}, true
+		e.Objective.From, e.Retry = &Source{Kind: "log"}, &Retry{}
+		e.Metrics = map[string]Metric{"acc": {}}
+		e.Needs.Hosts, e.Needs.Labels, e.Limits.MaxParallel, e.Priority = []string{"local"}, map[string]string{"a": "b"}, &n, 3
+		e.Reuse, e.Set["reuse"] = "never", true
+		e.Env, e.Params, e.Code.Include = map[string]string{"A": "b"}, map[string]Value{"x": val(1)}, []string{"x"}
+	}))
+	s.Agents = []Agent{{Name: "codex", Kind: "codex"}} // promises nothing before a loop names it
+	s.Settings.Overlap = "wait"
+	if got := lines(Unbuilt(s)); got != nil {
+		t.Errorf("%q", got)
+	}
+}
