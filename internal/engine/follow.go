@@ -36,6 +36,7 @@ type follower struct {
 	tail    tailKeeper
 	phase   hosts.Phase
 	back    bool             // taken back before it ran
+	fetched bool             // its files are home
 	unknown bool             // the host does not answer
 	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
 	pending map[string][]ledger.MetricValue
@@ -199,8 +200,16 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}
-	h.Discard(f.a.job)
+	f.fetched = true
 	return out, f.err
+}
+
+// discard lets the host forget the attempt. It comes after the outcome is recorded: until then the job on the host is
+// the only witness, and whoever comes after a crash asks it.
+func (f *follower) discard(h Host) {
+	if f.fetched {
+		h.Discard(f.a.job)
+	}
 }
 
 // fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.
