@@ -30,7 +30,9 @@ type follower struct {
 	a       attempt
 	record  Recorder
 	now     func() time.Time
-	printed func() // called once, when the objective was first printed; may be nil
+	printed func()      // called once, when the objective was first printed; may be nil
+	failed  func(error) // called once, when something cannot be recorded; may be nil
+	home    bool        // its files are
 
 	extract *metric.Extractor
 	tail    tailKeeper
@@ -151,6 +153,9 @@ func (f *follower) append(bodies ...ledger.Body) {
 		return
 	}
 	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
+	if f.err != nil && f.failed != nil {
+		f.failed(f.err)
+	}
 }
 
 func events(run string, at time.Time, bodies ...ledger.Body) []ledger.Event {
@@ -198,8 +203,15 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}
-	h.Discard(f.a.job)
+	f.home = true
 	return out, f.err
+}
+
+// discard deletes on the host what is home, once the outcome is recorded.
+func (f *follower) discard(h Host) {
+	if f.home {
+		h.Discard(f.a.job)
+	}
 }
 
 // fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.
