@@ -107,7 +107,8 @@ func TestHowAnAttemptEndedDecidesItsCause(t *testing.T) {
 		"GPU memory":      {hosttest.Script{Code: 1, Log: "torch.OutOfMemoryError: CUDA out of memory. Tried\n"}, CauseOOMGPU, "out of GPU memory"},
 		"disk":            {hosttest.Script{Code: 1, Log: "OSError: [Errno 28] No space left on device\n"}, CauseDiskFull, "no space left on a"},
 		"vanished":        {hosttest.Script{End: hosts.Vanished, Code: -1, Reason: "reboot"}, CauseVanished, "reboot"},
-		"never started":   {hosttest.Script{Refuse: errors.New("no such tree")}, CauseSync, "no such tree"},
+		"never started":   {hosttest.Script{End: hosts.NeverStarted, Code: -1}, CauseNeverStarted, "never started"},
+		"not handed over": {hosttest.Script{Refuse: errors.New("no such tree")}, CauseSync, "no such tree"},
 		"refused by disk": {hosttest.Script{Refuse: hosts.ErrDiskFull}, CauseDiskFull, hosts.ErrDiskFull.Error()},
 	} {
 		inLab(t, 1, nil, func(l *lab) {
@@ -135,6 +136,46 @@ func TestANumberThatCannotBeReadDoesNotSpoilALaterOne(t *testing.T) {
 		wantOutcome(t, l.run("r"), "done", 0)
 		if f := bodies[ledger.AttemptFinished](l, "r")[0]; *f.Objective != 0.5 || len(f.Notes) == 0 {
 			t.Errorf("%+v", f)
+		}
+	})
+}
+
+func TestTheSeriesOfAFastPrinterIsThinned(t *testing.T) {
+	inLab(t, 1, nil, func(l *lab) {
+		l.host("a", 1, func(job) hosttest.Script {
+			s := hosttest.Script{Took: 10 * time.Minute}
+			for i := range 600 {
+				s.Later = append(s.Later, hosttest.Line{After: time.Duration(i) * time.Second, Text: strings.Repeat("loss: 1\n", 40)})
+			}
+			return s
+		})
+		l.run("r")
+		ms := bodies[ledger.MetricValues](l, "r")
+		if len(ms) > 30 || len(ms) < 10 {
+			t.Errorf("%d pieces", len(ms))
+		}
+		for _, m := range ms {
+			if len(m.Values) > maxPerFlush {
+				t.Errorf("a piece of %d values", len(m.Values))
+			}
+		}
+		if last := ms[len(ms)-1].Values; last[len(last)-1].Line != 24000 {
+			t.Errorf("the last value is of line %d", last[len(last)-1].Line)
+		}
+	})
+}
+
+func TestArtifactsThatAreTooLargeAreNamed(t *testing.T) {
+	inLab(t, 1, func(e *plan.Experiment) { e.Artifacts.MaxSize, e.Set["artifacts.max_size"] = 5, true }, func(l *lab) {
+		l.host("a", 1, func(j job) hosttest.Script {
+			s := ok(j)
+			s.Artifacts = map[string]string{"a": "123", "b": "1234567"}
+			return s
+		})
+		l.run("r")
+		f := bodies[ledger.AttemptFinished](l, "r")[0]
+		if diff := cmp.Diff([]string{"a"}, f.Artifacts); diff != "" || len(f.Notes) != 1 || !strings.HasPrefix(f.Notes[0], "artifact b stayed on the host") {
+			t.Errorf("%s %q", diff, f.Notes)
 		}
 	})
 }
@@ -240,7 +281,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 }
 
 func TestNothingWaitsOnAHostWhileAnotherIsIdle(t *testing.T) {
-	for range 10 {
+	for range 4 {
 		inLab(t, 4, nil, func(l *lab) {
 			l.host("a", 2, ok)
 			l.host("b", 2, ok)
