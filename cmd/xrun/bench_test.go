@@ -61,3 +61,12 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkReport writes the report of a run of 10,000 trials from the ledger.
+func BenchmarkReport(b *testing.B) {
+	dir := noops(b, 10_000)
+	xrun(b, "-q", "-C", dir, "run")
+	for b.Loop() {
+		xrun(b, "-q", "-C", dir, "report")
+	}
+}

@@ -14,6 +14,9 @@ type helpCmd struct {
 	Topic string `arg:"" optional:"" enum:",exit-codes,files,environment,metrics,placeholders,causes,events" default:"" help:"exit-codes, files, environment, metrics, placeholders, causes or events."`
 }
 
+// Help is the example.
+func (helpCmd) Help() string { return "Example:\n  xrun help exit-codes" }
+
 // Run prints a page.
 func (c *helpCmd) Run(a *app) error {
 	text := topics[c.Topic]

@@ -39,6 +39,11 @@ func TestScript(t *testing.T) {
 			"killwait": killWait,
 			"same":     same,
 			"json":     jsonCmd,
+			"exits":    exits,
+			"keys":     keys,
+			"take":     take,
+			"snapshot": snapshot,
+			"gone":     gone,
 		},
 	})
 }

@@ -14,6 +14,9 @@ import (
 // maxRows is how many trials of an experiment a person is shown; -o json has all.
 const maxRows = 40
 
+// lineWidth is how long a line of words may become.
+const lineWidth = 110
+
 // planView prints a plan for a person.
 type planView struct {
 	w    io.Writer
@@ -45,6 +48,9 @@ func (v planView) experiment(pe *plan.PlannedExperiment) {
 		v.defaults(e)
 	}
 	for _, p := range pe.Phases {
+		if p.TrialsMax == 0 {
+			continue
+		}
 		fmt.Fprintf(v.w, "  phase   %s, at most %s\n", p.Phase, count(p.TrialsMax, "trial"))
 	}
 	if len(pe.Trials) > 0 {
@@ -77,13 +83,25 @@ func (v planView) defaults(e *plan.Experiment) {
 	for _, d := range e.Defaulted() {
 		parts = append(parts, d.Name+" "+d.Value)
 	}
+	line := "  default"
+	for i, p := range parts {
+		if i < len(parts)-1 {
+			p += ","
+		}
+		if len(line)+1+len(p) > lineWidth {
+			fmt.Fprintln(v.w, line)
+			line = "         "
+		}
+		line += " " + p
+	}
 	if len(parts) > 0 {
-		fmt.Fprintf(v.w, "  default %s\n", strings.Join(parts, ", "))
+		fmt.Fprintln(v.w, line)
 	}
 }
 
 func (v planView) trials(ts []plan.Trial) {
-	tw := tabwriter.NewWriter(v.w, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprint(tw, "  trial\twhy\tseed\t")
 	for _, p := range ts[0].Params {
 		fmt.Fprintf(tw, "%s\t", visible(p.Name))
@@ -106,6 +124,9 @@ func (v planView) trials(ts []plan.Trial) {
 		fmt.Fprintln(tw)
 	}
 	tw.Flush()
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(v.w, strings.TrimRight(line, " \n"))
+	}
 	if n := len(ts) - maxRows; n > 0 {
 		fmt.Fprintf(v.w, "  … and %s (-o json lists all)\n", count(n, "more trial"))
 	}
@@ -134,6 +155,10 @@ func (v planView) total() {
 		}
 	}
 	e := v.plan.Estimate
+	loops := v.loopTrials()
+	if loops > 0 && len(parts) > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d of loops", loops))
+	}
 	switch {
 	case e.Trials == nil:
 		fmt.Fprint(v.w, "the number of trials is not known yet")
@@ -154,6 +179,17 @@ func (v planView) total() {
 		fmt.Fprint(v.w, "; no history to tell how long")
 	}
 	fmt.Fprintln(v.w)
+}
+
+// loopTrials is the most trials that the loops can take.
+func (v planView) loopTrials() int {
+	n := 0
+	for _, e := range v.plan.Experiments {
+		for _, p := range e.Phases {
+			n += p.TrialsMax
+		}
+	}
+	return n
 }
 
 func roundDuration(s float64) string {

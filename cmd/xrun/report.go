@@ -80,16 +80,7 @@ func buildReport(ctx context.Context, l *ledger.Ledger, run string) (*report.Rep
 	if o.Skipped, err = l.Skipped(ctx, run); err != nil {
 		return nil, err
 	}
-	var names []string
-	for e, err := range l.Events(ctx, run) {
-		if err != nil {
-			return nil, err
-		}
-		if b, ok := e.Body.(ledger.ExperimentPlanned); ok {
-			names = append(names, b.Name)
-		}
-	}
-	previous, err := l.Previous(ctx, run, names)
+	previous, err := l.Previous(ctx, run, s.Row().Experiments)
 	if err != nil {
 		return nil, err
 	}

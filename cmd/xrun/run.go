@@ -8,10 +8,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
+	"github.com/xrun-dev/xrun/internal/plan/specfile"
 )
 
 type runCmd struct {
@@ -53,7 +55,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := refuseUnbuilt(j.spec); err != nil {
+	if err := c.refuseUnbuilt(j.spec); err != nil {
 		return err
 	}
 	s, err := a.open(ctx, j.state, or(c.Overlap, j.spec.Settings.Overlap))
@@ -93,28 +95,57 @@ func (c *runCmd) promised(a *app) (*plan.Plan, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	root := filepath.Dir(a.findState())
-	var dirs []string
+	root := specfile.Root(a.Dir)
+	var files []string
 	for _, f := range p.Spec {
-		if !filepath.IsAbs(f.File) {
-			dirs = append(dirs, filepath.Join(root, filepath.FromSlash(path.Dir(f.File))))
+		file := filepath.Join(root, filepath.FromSlash(f.File))
+		if filepath.IsAbs(f.File) || a.Inventory != "" && strings.HasPrefix(file, a.Inventory) {
+			continue // an inventory: it is looked for where it always is
 		}
+		if _, err := os.Stat(file); err != nil {
+			return nil, nil, &cliError{
+				code: exitUsage, kind: "plan", msg: fmt.Sprintf("%s is a plan for %s, which is not in %s", c.Paths[0], f.File, root),
+				hint: "start it where it was made (-C DIR)",
+			}
+		}
+		files = append(files, file)
 	}
-	return p, sortedUnique(dirs), nil
+	return p, specfile.Paths(files), nil
 }
 
+// planDiffers says what is another trial now.
 func planDiffers(old, now *plan.Plan) error {
 	d := plan.Compare(old, now)
-	msg := fmt.Sprintf("the plan is not the one in the file any more: %d trials added, %d removed, %d changed", len(d.Added), len(d.Removed), len(d.Changed))
+	e := &cliError{code: exitUsage, kind: "plan", hint: "plan again (xrun plan --out FILE), or run the PATH"}
+	e.msg = fmt.Sprintf("the plan is not the one in the file any more: %s added, %d removed, %d changed", count(len(d.Added), "trial"), len(d.Removed), len(d.Changed))
 	if d.Empty() {
-		msg = "the plan is not the one in the file any more: the trials are the same, but the spec says something else about them"
+		e.msg = "the plan is not the one in the file any more: the trials are the same, but the spec says something else about them"
 	}
-	return &cliError{code: exitUsage, kind: "plan", msg: msg, hint: "`xrun plan --against FILE` shows the difference; plan again, or run the PATH"}
+	list := func(what string, ts []plan.DiffTrial) {
+		for _, t := range ts[:min(len(ts), maxRows)] {
+			e.problems = append(e.problems, plan.Problem{Path: t.Experiment + "/" + t.ID, Message: fmt.Sprintf("%s: %s seed %d", what, t.Params, t.Seed)})
+		}
+		if n := len(ts) - maxRows; n > 0 {
+			e.problems = append(e.problems, plan.Problem{Message: fmt.Sprintf("%s: %s", what, count(n, "more trial"))})
+		}
+	}
+	list("added", d.Added)
+	list("removed", d.Removed)
+	list("changed", d.Changed)
+	return e
 }
 
-// refuseUnbuilt names what the spec needs and this version cannot do.
-func refuseUnbuilt(s *plan.Spec) error {
-	found := plan.Unbuilt(s)
+// refuseUnbuilt names what the spec needs and this version cannot do, as far as this run would need it.
+func (c *runCmd) refuseUnbuilt(s *plan.Spec) error {
+	part := *s
+	part.Experiments = slices.DeleteFunc(slices.Clone(s.Experiments), func(e plan.Experiment) bool {
+		ok, err := matchAny(c.Only, e.Name)
+		return err == nil && !ok
+	})
+	if len(c.Host) > 0 {
+		part.Hosts = slices.DeleteFunc(slices.Clone(s.Hosts), func(h plan.Host) bool { return !slices.Contains(c.Host, h.Name) })
+	}
+	found := plan.Unbuilt(&part)
 	if len(found) == 0 {
 		return nil
 	}

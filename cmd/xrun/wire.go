@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/xrun-dev/xrun/internal/engine"
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
@@ -36,13 +37,33 @@ type job struct {
 	warnings  []string
 }
 
+// evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
+const evaluationLimit = time.Minute
+
+var errEvaluation = fmt.Errorf("the spec takes more than %v to evaluate", evaluationLimit)
+
 // loadSpec reads the spec of paths.
 func (a *app) loadSpec(ctx context.Context, paths []string) (*plan.Spec, error) {
 	config, err := os.UserConfigDir()
 	if err != nil {
 		config = ""
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, evaluationLimit, errEvaluation)
+	defer cancel()
 	return specfile.Load(ctx, specfile.Options{Dir: a.Dir, Paths: paths, Tags: a.Tags, Inventory: a.Inventory, UserConfig: config})
+}
+
+// codeDir is the directory of an experiment's code. code.path starts at the package; without it the code is the
+// repository, and outside git the package's directory.
+func codeDir(e *plan.Experiment) string {
+	switch root := checkpoint.FindRoot(e.Dir); {
+	case filepath.IsAbs(e.Code.Path):
+		return filepath.Clean(e.Code.Path)
+	case e.Code.Path == "" && root != "":
+		return root
+	default:
+		return filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
+	}
 }
 
 // load reads the spec of paths and lists the code of its experiments.
@@ -64,13 +85,11 @@ func (j *job) scan(ctx context.Context) error {
 	done := map[string]*checkpoint.Manifest{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
-		sel, err := j.selection(e)
-		if err != nil {
-			return err
-		}
+		sel := j.selection(e)
 		key := fmt.Sprintf("%q", []any{sel.Dir, sel.Include, sel.Exclude, sel.Ignore, sel.MaxSize})
 		m, ok := done[key]
 		if !ok {
+			var err error
 			if m, err = checkpoint.Scan(ctx, sel); err != nil {
 				return codeError(e.Name, err)
 			}
@@ -101,36 +120,19 @@ func codeError(experiment string, err error) error {
 	return e
 }
 
-// selection says what an experiment ships. code.path starts at the package; without it the code is the repository, and
-// outside git the package's directory.
-func (j *job) selection(e *plan.Experiment) (checkpoint.Selection, error) {
-	dir := e.Dir
-	if root := checkpoint.FindRoot(e.Dir); e.Code.Path == "" && root != "" {
-		dir = root
-	} else if e.Code.Path != "" {
-		dir = filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
-		if filepath.IsAbs(e.Code.Path) {
-			dir = filepath.Clean(e.Code.Path)
-		}
-	}
-	within := j.spec.Root
-	if rel, err := filepath.Rel(within, dir); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return checkpoint.Selection{}, &cliError{
-			code: exitUsage, kind: "spec", msg: fmt.Sprintf("experiment %s: code.path %q leads out of %s", e.Name, e.Code.Path, within),
-			hint: "code lies within the repository of the experiment",
-		}
-	}
+// selection says what an experiment ships.
+func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
 	for d := e.Dir; ; d = filepath.Dir(d) {
 		omit = append(omit, filepath.Join(d, "cue.mod"))
-		if d == within || d == filepath.Dir(d) {
+		if d == j.spec.Root || d == filepath.Dir(d) {
 			break
 		}
 	}
 	return checkpoint.Selection{
-		Dir: dir, Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
+		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
 		Omit: sortedUnique(omit), MaxSize: int64(e.Code.MaxSize),
-	}, nil
+	}
 }
 
 // basis gathers what the plan depends on.

@@ -31,7 +31,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 		f.rewind()
 	}
 	if t.adopt != nil {
-		t.arrived()
+		t.arrived() // it is there already: those behind it need not wait until it ends
 	} else {
 		cause, err := CauseSync, placed
 		if err == nil {

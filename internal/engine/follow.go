@@ -180,11 +180,12 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		return ledger.AttemptFinished{}, err
 	}
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
+	out := f.judge(exit)
 	artifacts, left, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
 	}
-	out := f.judge(exit)
+	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
 	out.Artifacts = append([]string{}, artifacts...)
 	out.Log = f.a.home + "/log"
 	for _, name := range left {
@@ -218,7 +219,7 @@ func (f *follower) discard(h Host) {
 func (f *follower) fetch(ctx context.Context, h Host, state string) (artifacts, left []string, err error) {
 	for {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
-		artifacts, left, err = h.Fetch(grace, f.a.job, f.a.dir(state), int64(f.a.exp.Artifacts.MaxSize))
+		artifacts, left, err = h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
 		cancel()
 		if !errors.Is(err, hosts.ErrUnreachable) {
 			return artifacts, left, err

@@ -380,6 +380,6 @@ func TestAPanicOfOursIsABugAndLeavesTheOthersRunning(t *testing.T) {
 // panics is a host whose Fetch has a bug.
 type panics struct{ *hosttest.Fake }
 
-func (p panics) Fetch(_ context.Context, _, _ string, _ int64) ([]string, []string, error) {
+func (p panics) Fetch(_ context.Context, _, _ string, _ hosts.Want) ([]string, []string, error) {
 	panic("index out of range")
 }

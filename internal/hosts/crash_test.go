@@ -108,10 +108,11 @@ func TestJobSurvivesItsController(t *testing.T) {
 
 	// While the other lives, what waits in its queue is neither ours to judge nor lost.
 	r, wait := watch(t, l, "waiting")
-	until(t, "news", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.phases) > 0 })
-	if r.phases[0] != hosts.Queued {
-		t.Errorf("waiting job: %v", r.phases)
-	}
+	until(t, "its place in the queue", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.phases) == 1 && r.phases[0] == hosts.Queued
+	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +229,37 @@ func TestSignalsDoNotReachJobs(t *testing.T) {
 	if exit := wait(); exit.End != hosts.Exited || exit.Code != 9 {
 		t.Errorf("got %+v", exit)
 	}
+}
+
+// C24: whoever reads from our caller's pipe must not have to wait for the jobs.
+func TestJobsKeepNoDescriptorsOfOurs(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	l := newLocal(t, onWorkdir(work))
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "controller", work, "job", "ls /proc/self/fd; sleep 300")
+	cmd.ExtraFiles = []*os.File{nil, nil, in} // the fifth is inherited by everyone, as a shell's >(…) is
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	supervisorOf(t, place(t, l, "job"))
+	r, wait := watch(t, l, "job")
+	_, _ = cmd.Process.Kill(), cmd.Wait()
+	if n, err := out.Read(make([]byte, 1)); n != 0 || err == nil { // returns when all have closed it
+		t.Errorf("read %d, %v", n, err)
+	}
+	r.waitFor(t, "3\n")
+	if got := r.text(); got != "0\n1\n2\n3\n" { // the last is of ls
+		t.Errorf("descriptors of a job: %q", got)
+	}
+	if err := l.Stop(t.Context(), "job", "done"); err != nil {
+		t.Fatal(err)
+	}
+	wait()
 }
 
 // C21: what is half written does not exist.

@@ -4,9 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,7 +36,7 @@ func TestArtifactsComeBackWhole(t *testing.T) {
 			}
 			_ = os.Remove(dir + "/log")
 		}
-		taken, left, err := l.Fetch(t.Context(), "job", dir, 5000)
+		taken, left, err := l.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 5000})
 		if err != nil {
 			t.Fatalf("crash %s: %v", crash, err)
 		}
@@ -70,7 +68,7 @@ func TestArtifactsComeBackWhole(t *testing.T) {
 func TestFetchOfJobThatNeverRan(t *testing.T) {
 	l := newLocal(t, nil)
 	dir := t.TempDir()
-	if taken, left, err := l.Fetch(t.Context(), "unheard-of", dir, 0); err != nil || len(taken)+len(left) > 0 {
+	if taken, left, err := l.Fetch(t.Context(), "unheard-of", dir, hosts.Want{}); err != nil || len(taken)+len(left) > 0 {
 		t.Errorf("%q, %q, %v", taken, left, err)
 	}
 }
@@ -105,46 +103,5 @@ func TestDiscardedJobIsDeleted(t *testing.T) {
 	})
 	if len(found) > 0 {
 		t.Errorf("still there: %q", found)
-	}
-}
-
-// C21: a full disk starts nothing, says so, and does not cost the result of what runs.
-func TestFullDisk(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs to mount a small file system")
-	}
-	mnt := t.TempDir()
-	if err := syscall.Mount("xrun-test", mnt, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("mount: %v", err)
-	}
-	t.Cleanup(func() {
-		for range 100 { // a supervisor may be about to end
-			if syscall.Unmount(mnt, 0) == nil {
-				return
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		t.Error("still mounted: " + mnt)
-	})
-	l := newLocal(t, onWorkdir(mnt+"/work"))
-	goOn := t.TempDir() + "/go"
-	r, wait := begin(t, l, sh("runs", `echo up; while ! [ -e `+goOn+` ]; do sleep 0.02; done; exit 3`))
-	r.waitFor(t, "up")
-	f, err := os.Create(mnt + "/filler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = f.Write(make([]byte, 1000))
-	}
-	_ = f.Close()
-	if err := l.Start(t.Context(), []hosts.Job{sh("new", "true")})[0]; !errorsIs(err, hosts.ErrDiskFull) {
-		t.Errorf("start: %v", err)
-	}
-	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if exit := wait(); exit.End != hosts.Exited || exit.Code != 3 {
-		t.Errorf("got %+v", exit)
 	}
 }

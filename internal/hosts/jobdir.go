@@ -70,7 +70,7 @@ func (o owner) line() []byte {
 // readOwner reads filePID.
 func (d jobDir) readOwner() (owner, bool) {
 	b, err := readSmall(d.file(filePID))
-	if err != nil {
+	if err != nil || len(b) == 0 { // it is filled before anything is started
 		return owner{}, false
 	}
 	first, rest, _ := bytes.Cut(b, []byte{'\n'})
@@ -213,10 +213,11 @@ func flock(fd, how int) error {
 	}
 }
 
-// open is os.OpenFile without what it costs to be ready for pipes: a job's way is counted in system calls.
+// open is os.OpenFile without what it costs to be ready for pipes: a job's way is counted in system calls. It follows no
+// link: jobs can write where we do.
 func open(path string, flags int) (int, error) {
 	for {
-		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 		if err == nil {
 			return fd, nil
 		}

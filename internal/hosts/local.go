@@ -20,6 +20,7 @@ import (
 const (
 	dirJobs        = "jobs"
 	dirTrash       = "trash"
+	dirSpare       = "spare"
 	dirControllers = "controllers"
 	dirCheckpoints = "checkpoints"
 	dirSetup       = "setup"
@@ -63,6 +64,7 @@ type Local struct {
 	known  map[string]*entry // jobs of ours until they end
 	ports  map[int]bool      // given out lately
 	given  []int             // the same, oldest first
+	spare  []string          // directories ready to be used again
 
 	work    sync.WaitGroup // readers of news, and the deleter
 	trash   chan struct{}  // there is something to delete
@@ -122,24 +124,46 @@ func (l *Local) settleIn() error {
 	}
 	l.cfg.Workdir = work
 	l.home = filepath.Join(work, hostID())
-	for _, d := range []string{dirJobs, dirTrash, dirControllers} {
+	for _, d := range []string{dirJobs, dirTrash, dirSpare, dirControllers} {
 		if err := os.MkdirAll(filepath.Join(l.home, d), 0o700); err != nil {
 			return err
 		}
 	}
+	spare, _ := os.ReadDir(filepath.Join(l.home, dirSpare))
+	for _, s := range spare {
+		l.addSpare(s.Name())
+	}
 	l.sweepControllers()
-	f, err := os.CreateTemp(filepath.Join(l.home, dirControllers), "c")
-	if err != nil {
+	if err := l.signOn(); err != nil {
 		return err
 	}
-	l.id = filepath.Base(f.Name())
-	defer f.Close()
-	if l.controller, err = open(f.Name(), unix.O_RDWR); err != nil {
-		return err
-	}
-	_ = flock(l.controller, unix.LOCK_EX|unix.LOCK_NB)
 	l.stderr, err = os.OpenFile(filepath.Join(l.home, "supervisor.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	return err
+}
+
+// signOn makes this controller's file and locks it. Between the two another one may sweep it away: then again.
+func (l *Local) signOn() error {
+	for {
+		f, err := os.CreateTemp(filepath.Join(l.home, dirControllers), "c")
+		if err != nil {
+			return err
+		}
+		_ = f.Close()
+		l.id = filepath.Base(f.Name())
+		fd, err := open(f.Name(), unix.O_RDWR)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_ = flock(fd, unix.LOCK_EX)
+		if exists(f.Name()) {
+			l.controller = fd
+			return nil
+		}
+		_ = unix.Close(fd)
+	}
 }
 
 // sweepControllers removes what dead controllers left.

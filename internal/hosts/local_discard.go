@@ -64,6 +64,9 @@ func (l *Local) deleter() {
 			l.log.Warn("trash not read", "error", err)
 		}
 		for _, n := range names {
+			if l.recycle(filepath.Join(dir, n.Name())) {
+				continue
+			}
 			if err := removeAll(filepath.Join(dir, n.Name())); err != nil {
 				l.log.Warn("trash not deleted", "error", err)
 			}

@@ -180,3 +180,98 @@ func TestDirectoriesArePrivate(t *testing.T) {
 		}
 	}
 }
+
+// A directory is used again only when nothing can leak from one job to the next.
+func TestNothingLeaksThroughSpareDirectories(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 1 })
+	dirty := []string{
+		"echo secret; echo secret >../out/f", "echo secret >f", "echo secret >../extra", "chmod 755 ../out", "rmdir ../out; ln -s / ../out",
+		"rm ../lock; ln -s /etc/passwd ../lock", "kill -9 $PPID", "echo harmless", "exit 3", "echo secret >../beat; touch ../stop.ask",
+	}
+	look := `ls -A . ../out; cat ../log ../params.json ../beat ../stop ../stop.ask 2>/dev/null; ls -ld .. . ../out | cut -c1-10`
+	for i, mess := range dirty {
+		id := fmt.Sprint("mess", i)
+		job := sh(id, mess)
+		job.Params = []byte("secret")
+		run(t, l, job)
+		l.Discard(id)
+		for j := range 3 { // the trash is emptied in the background: one of these may get the directory
+			id := fmt.Sprintf("look%d-%d", i, j)
+			exit, log := run(t, l, sh(id, look))
+			if want := ".:\n\n../out:\ndrwx------\ndrwx------\ndrwx------\n"; exit.End != hosts.Exited || exit.Code != 0 || log != want {
+				t.Errorf("after %q: %+v\n%s", mess, exit, cmp.Diff(want, log))
+			}
+			l.Discard(id)
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	if exit, err := l.Watch(t.Context(), "mess0", newRecorder()); err != nil || exit.End != hosts.NeverStarted {
+		t.Errorf("a discarded job: %+v, %v", exit, err)
+	}
+}
+
+// Close ends what is idle, and what waits never runs.
+func TestCloseStartsNothingMore(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 1 })
+	goOn := t.TempDir() + "/go"
+	_, wait := begin(t, l, sh("runs", "while ! [ -e "+goOn+" ]; do sleep 0.02; done; exit 5"))
+	_, waitNext := begin(t, l, sh("waits", "echo never"))
+	super := supervisorOf(t, place(t, l, "runs"))
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exit := waitNext(); exit.End != hosts.NeverStarted {
+		t.Errorf("what waited: %+v", exit)
+	}
+	if err := l.Start(t.Context(), []hosts.Job{sh("new", "true")})[0]; err == nil {
+		t.Error("a closed host takes jobs")
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := wait(); exit.End != hosts.Exited || exit.Code != 5 {
+		t.Errorf("what ran: %+v", exit)
+	}
+	until(t, "the end of the supervisor", func() bool { return syscall.Kill(super, 0) != nil || zombie(super) })
+}
+
+// The last supervisor dies and no other can be started: what waits must not wait for ever.
+func TestQueueDoesNotOutliveTheLastSupervisor(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/xrun"
+	if err := os.Symlink("/proc/self/exe", file); err != nil {
+		t.Fatal(err)
+	}
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots, c.Supervisor = 1, []string{file, "supervise"} })
+	_, wait := begin(t, l, sh("runs", "sleep 300"))
+	_, waitNext := begin(t, l, sh("waits", "echo never"))
+	super := supervisorOf(t, place(t, l, "runs"))
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(super, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if exit := waitNext(); exit.End != hosts.NeverStarted || !strings.Contains(exit.Reason, "start a supervisor") {
+		t.Errorf("what waited: %+v", exit)
+	}
+	if exit := wait(); exit.End != hosts.Vanished {
+		t.Errorf("what ran: %+v", exit)
+	}
+}
+
+// A supervisor that cannot be started is an error now, not a job that never ends.
+func TestNoSupervisor(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Supervisor = []string{"/no/such/program"} })
+	if err := l.Start(t.Context(), []hosts.Job{sh("job", "true")})[0]; err == nil {
+		t.Error("started")
+	}
+	broken := newLocal(t, func(c *hosts.LocalConfig) { c.Supervisor = []string{"/bin/false"} })
+	_, wait := begin(t, broken, sh("job", "true"))
+	if exit := wait(); exit.End != hosts.NeverStarted {
+		t.Errorf("got %+v", exit)
+	}
+}

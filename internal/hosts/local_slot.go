@@ -136,13 +136,32 @@ func (l *Local) listen(s *slot, cmd *exec.Cmd, out *os.File) {
 		l.settle(left, stopNever)
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.dispatch(); err != nil {
+	err := l.dispatch()
+	var stuck []*entry
+	if err != nil && !l.manned() { // nothing would ever come to start these
+		stuck, l.queue = l.queue, nil
+	}
+	l.mu.Unlock()
+	if err != nil {
 		l.log.Error("no supervisor", "slot", s.n, "error", err)
+	}
+	for _, e := range stuck {
+		e.failed = err.Error()
+		l.settle(e, stopNever)
 	}
 }
 
-// heard takes one line of news.
+// manned says whether any supervisor lives. The caller holds l.mu.
+func (l *Local) manned() bool {
+	for _, s := range l.slots {
+		if s.cmd != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// heard takes one line of news: "run PID NANOSECONDS", "end" or "fail REASON", of what was handed over last.
 func (l *Local) heard(s *slot, line string) {
 	what, rest, _ := strings.Cut(line, " ")
 	l.mu.Lock()
@@ -153,17 +172,14 @@ func (l *Local) heard(s *slot, line string) {
 	}
 	switch what {
 	case "run":
-		f := strings.SplitN(rest, " ", 3)
-		if len(f) != 3 || f[2] != string(e.dir) {
-			return
-		}
-		pid, _ := strconv.Atoi(f[0])
-		nanos, _ := strconv.ParseInt(f[1], 10, 64)
+		first, second, _ := strings.Cut(rest, " ")
+		pid, _ := strconv.Atoi(first)
+		nanos, _ := strconv.ParseInt(second, 10, 64)
 		e.status = Status{Phase: Running, PID: pid, Started: time.Unix(0, nanos)}
 		close(e.running)
 		return
 	case "fail":
-		e.failed = strings.TrimPrefix(rest, string(e.dir)+" ")
+		e.failed = rest
 		l.log.Error("job not started", "job", e.id, "error", e.failed)
 	}
 	s.cur = nil

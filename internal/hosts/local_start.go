@@ -55,7 +55,7 @@ func (l *Local) start(j *Job) error {
 		l.forget(e)
 		return err
 	}
-	if err := os.Mkdir(string(e.dir), 0o700); err != nil {
+	if err := l.claim(e.dir); err != nil {
 		l.forget(e)
 		if errors.Is(err, os.ErrExist) {
 			return nil
@@ -127,11 +127,6 @@ func (l *Local) unqueue(e *entry) bool {
 
 // stage fills a job directory.
 func (l *Local) stage(d jobDir, j *Job, env []byte) error {
-	for _, sub := range []string{dirOut, dirTree} {
-		if err := os.Mkdir(d.file(sub), 0o700); err != nil {
-			return err
-		}
-	}
 	if err := materialise(d.file(dirTree), j.Tree); err != nil {
 		return err
 	}
@@ -142,6 +137,8 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 		if err := writeSmall(d.file(fileParams), j.Params); err != nil {
 			return err
 		}
+	} else if err := os.Remove(d.file(fileParams)); err != nil && !errors.Is(err, os.ErrNotExist) { // of a spare one
+		return err
 	}
 	if len(env) > 0 {
 		if err := writeSmall(d.file(fileEnv), env); err != nil {

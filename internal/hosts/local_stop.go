@@ -11,7 +11,7 @@ import (
 )
 
 // Stop ends a job: one that waits never runs; one that runs gets TERM, its grace, KILL, from its supervisor. The first
-// reason stands. Of a job that ended, or is not here, there is nothing to stop.
+// reason stands; "timeout" and "silence" make it the end that a limit makes. Of a job that ended, or is not here, there is nothing to stop.
 func (l *Local) Stop(ctx context.Context, id, reason string) error {
 	if err := validID(id); err != nil {
 		return err

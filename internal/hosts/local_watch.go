@@ -28,6 +28,7 @@ type watcher struct {
 	dir  jobDir
 	id   string
 	e    *entry // nil: not ours, or no longer
+	why  string // why its supervisor could not start it
 	o    Observer
 	log  *os.File
 	last Phase // what o was told
@@ -48,10 +49,19 @@ func (l *Local) Watch(ctx context.Context, id string, o Observer) (Exit, error) 
 	pause := pollFirst
 	for {
 		exit, ended, err := w.stand(ctx)
+		if ctx.Err() != nil {
+			return Exit{}, ctx.Err()
+		}
 		if err != nil {
 			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
 		}
-		grew, err := w.follow()
+		if ended && !exit.Started.IsZero() { // it may have been too quick for news
+			w.tellRan(exit)
+		}
+		grew, err := w.follow(ctx)
+		if ctx.Err() != nil {
+			return Exit{}, ctx.Err()
+		}
 		if err != nil {
 			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
 		}
@@ -85,17 +95,16 @@ func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
 	if w.e != nil {
 		select {
 		case <-w.e.done:
+			w.why, w.e = w.e.failed, nil
 		default:
-			select {
-			case <-w.e.running:
-				w.tell(w.e.status)
-			default:
-				w.tell(Status{Phase: Queued})
-			}
+			w.tellByNews()
 			return Exit{}, false, nil
 		}
 	}
 	if exit, ok := w.dir.readExit(); ok {
+		if exit.End == NeverStarted {
+			exit.Reason = w.why
+		}
 		return exit, true, nil
 	}
 	if w.dir.held() {
@@ -111,11 +120,26 @@ func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
 	return w.unstarted()
 }
 
+func (w *watcher) tellByNews() {
+	select {
+	case <-w.e.running:
+		w.tell(w.e.status)
+	default:
+		w.tell(Status{Phase: Queued})
+	}
+}
+
 func (w *watcher) tellByFiles() {
 	if o, ok := w.dir.readOwner(); ok {
 		w.tell(Status{Phase: Running, PID: o.main, Started: o.started})
 	} else {
 		w.tell(Status{Phase: Queued})
+	}
+}
+
+func (w *watcher) tellRan(exit Exit) {
+	if w.last != Running {
+		w.tell(Status{Phase: Running, Started: exit.Started})
 	}
 }
 
@@ -142,18 +166,14 @@ func (w *watcher) unstarted() (Exit, bool, error) {
 			return Exit{}, false, nil
 		}
 	}
-	failed := ""
-	if w.e != nil {
-		failed = w.e.failed
-	}
 	out, err := w.dir.takeOut(stopNever)
-	if err != nil && failed == "" {
+	if err != nil && w.why == "" {
 		return Exit{}, false, diskFull(err)
 	}
-	if !out && failed == "" {
+	if !out && w.why == "" {
 		return Exit{}, false, nil // somebody was quicker: look again
 	}
-	return Exit{End: NeverStarted, Code: -1, Reason: failed}, true, nil
+	return Exit{End: NeverStarted, Code: -1, Reason: w.why}, true, nil
 }
 
 // vanished judges a job that was started, has no supervisor and no exit file. That cannot change any more, but what it
@@ -172,7 +192,7 @@ func (w *watcher) vanished(ctx context.Context) (Exit, bool, error) {
 	var st unix.Stat_t
 	if unix.Stat(w.dir.file(fileLog), &st) == nil {
 		exit.LogBytes = st.Size
-		last := time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec)) //nolint:unconvert // 32-bit systems
+		last := time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec)) // both are smaller on some systems
 		exit.Duration = max(0, last.Sub(o.started))
 	}
 	return exit, true, nil
@@ -205,7 +225,7 @@ func (d jobDir) endRemains(ctx context.Context, o owner) error {
 }
 
 // follow passes on what the log has got since, and says whether that was anything.
-func (w *watcher) follow() (grew bool, err error) {
+func (w *watcher) follow(ctx context.Context) (grew bool, err error) {
 	if w.log == nil {
 		w.log, err = os.Open(w.dir.file(fileLog))
 		if errors.Is(err, os.ErrNotExist) {
@@ -217,19 +237,20 @@ func (w *watcher) follow() (grew bool, err error) {
 	}
 	buf := logBuffers.Get().(*[]byte)
 	defer logBuffers.Put(buf)
-	for {
+	for ctx.Err() == nil { // a job may write faster than it can be read
 		n, err := w.log.Read(*buf)
 		if n > 0 {
 			grew = true
 			w.o.Log((*buf)[:n])
 		}
-		if err != nil || n < len(*buf) && n == 0 {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
+		if errors.Is(err, io.EOF) {
+			return grew, nil
+		}
+		if err != nil {
 			return grew, err
 		}
 	}
+	return grew, ctx.Err()
 }
 
 func (w *watcher) close() {

@@ -127,21 +127,21 @@ func (c crew) descends(p stat, all map[int]stat) bool {
 	return false
 }
 
-// signal reaches the very process that was looked at, not one that got its pid since.
+// signal reaches the very process that was looked at, not one that got its pid since: with a pidfd that is certain, and
+// without (old kernels, some containers) as good as.
 func (p stat) signal(sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		if start, ok := startTime(p.pid); ok && start == p.start {
-			_ = unix.Kill(p.pid, sig)
-		}
+	if err == nil {
+		defer unix.Close(fd)
+	}
+	if start, ok := startTime(p.pid); !ok || start != p.start {
 		return
 	}
-	if err != nil {
-		return
+	if err == nil {
+		err = unix.PidfdSendSignal(fd, sig, nil, 0)
 	}
-	defer unix.Close(fd)
-	if start, ok := startTime(p.pid); ok && start == p.start {
-		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		_ = unix.Kill(p.pid, sig)
 	}
 }
 

@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // An order is one line to a supervisor: run this job. It is JSON; what can hold any byte is []byte, since JSON's strings
@@ -46,6 +49,7 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(shrug, syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
+	dropInherited()
 	s := &supervisor{subreaper: becomeSubreaper(), news: stdout, err: stderr, asked: asked}
 	s.self = identity{pid: os.Getpid(), boot: bootID()}
 	s.self.start, _ = startTime(s.self.pid)
@@ -86,11 +90,26 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 	return 1
 }
 
+// dropInherited closes what came with us beside the three: a pipe of whoever called our controller, say, whose other end
+// waits for its end for as long as we or a job keep it. Everything that a Go program opens itself is closed on exec.
+func dropInherited() {
+	fds, _ := os.ReadDir("/dev/fd")
+	for _, e := range fds {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd < 3 {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
 // take runs the job of an order, unless that was settled before, and tells when it is over.
 func (s *supervisor) take(o order) {
 	lock, err := o.dir.lock(true)
 	if err != nil {
-		s.tell("fail %s %v", o.dir, err)
+		s.tell("fail %v", err)
 		return
 	}
 	_, started := o.dir.readOwner()
@@ -102,10 +121,10 @@ func (s *supervisor) take(o order) {
 	}
 	_ = syscall.Close(lock)
 	if err != nil {
-		s.tell("fail %s %v", o.dir, err)
+		s.tell("fail %v", err)
 		return
 	}
-	s.tell("end %s", o.dir)
+	s.tell("end")
 }
 
 // tell writes one line of news. Nobody may be there to read it.

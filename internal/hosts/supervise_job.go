@@ -159,7 +159,7 @@ func (r *run) follow(main int) {
 		case <-tick.C:
 			r.press()
 		case <-news.C:
-			r.s.tell("run %d %d %s", main, r.started.UnixNano(), r.dir)
+			r.s.tell("run %d %d", main, r.started.UnixNano())
 		case <-beat.C:
 			r.beat()
 		}

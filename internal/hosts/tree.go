@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -113,6 +114,12 @@ func copyFile(from, to string, perm fs.FileMode) error {
 		return err
 	}
 	defer in.Close()
+	if perm&0o111 != 0 {
+		// No fork while it is open for writing: the child would keep it open for an instant, and whoever starts the
+		// program in that instant gets "text file busy" (golang/go#22315).
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err

@@ -68,7 +68,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Retry != nil && e.Retry.Max > 0, []string{"retry"}},
 		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
-		{len(e.Artifacts.Paths) > 0, []string{"artifacts", "paths"}},
 		{notLog(e.Objective.From), []string{"objective", "from"}},
 	}
 	for _, name := range sortedKeys(e.Metrics) {

@@ -27,7 +27,6 @@ func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 		"retry":                func(e *Experiment) { e.Retry = &Retry{Max: 1} },
 		"artifacts.keep":       func(e *Experiment) { e.Artifacts.Keep = []string{"x"} },
 		"artifacts.keep_for":   func(e *Experiment) { e.Artifacts.KeepFor = &duration },
-		"artifacts.paths":      func(e *Experiment) { e.Artifacts.Paths = []string{"x"} },
 		"sweep.early_stop":     func(e *Experiment) { e.Sweep.EarlyStop = &EarlyStop{} },
 		"metrics.a.from":       func(e *Experiment) { e.Metrics = map[string]Metric{"a": {From: &Source{Kind: "csv"}}} },
 		"sweep.grid.f":         func(e *Experiment) { e.Sweep = &Sweep{Grid: Axes{{Name: "f", Glob: &Glob{}}}} },

@@ -11,17 +11,20 @@ import (
 // defaultMemory is what an evaluation may use: a thousand experiments take 0.3 GB.
 const defaultMemory = 4 << 30
 
-// tooLarge is the error of an evaluation that was given up.
-type tooLarge struct{ limit uint64 }
+// runaway is the error of an evaluation that was given up because it grew without end.
+type runaway struct{ message, hint string }
 
-func (e tooLarge) Error() string {
-	return fmt.Sprintf("evaluate the CUE files: more than %d MiB of memory needed", e.limit>>20)
+func (e runaway) Error() string { return e.message }
+
+const growHint = "look for a comprehension that grows without end; large parameter spaces belong into sweep.grid"
+
+// tooLarge is for the heap. Of recursion (endless) the runtime would end the process, without a word that a user could
+// understand.
+func tooLarge(limit uint64) error {
+	return runaway{fmt.Sprintf("the evaluation needs more than %d MiB of memory", limit>>20), growHint}
 }
 
-// Hint says what to look for.
-func (e tooLarge) Hint() string {
-	return "look for a comprehension that grows without end; large parameter spaces belong into sweep.grid"
-}
+var endless = runaway{"the evaluation recurses without end", "look for a field that refers to itself or to what contains it"}
 
 // tooSlow is the error of an evaluation that the context ended.
 type tooSlow struct{ cause error }
@@ -30,7 +33,7 @@ func (e tooSlow) Error() string { return "evaluate the CUE files: " + e.cause.Er
 func (e tooSlow) Unwrap() error { return e.cause }
 
 // Hint says what to look for.
-func (e tooSlow) Hint() string { return tooLarge{}.Hint() }
+func (e tooSlow) Hint() string { return growHint }
 
 // fault is the error of a panic: a bug of ours.
 type fault struct {
@@ -43,8 +46,15 @@ func (e fault) Error() string { return fmt.Sprintf("load the spec: panic: %v\n%s
 // ExitCode says that it is a bug.
 func (e fault) ExitCode() int { return 70 }
 
-// bounded returns what f returns, or an error when the context ends or the heap outgrows limit. CUE cannot be
-// interrupted: f then goes on until the process ends, which is what the caller should do next.
+const (
+	// deepest is how much stack an evaluation may use; CUE's own limit of ten thousand nested structs is within it.
+	deepest = 64 << 20
+	// maxStack is where the runtime ends the process. It is far beyond deepest, to be noticed in time.
+	maxStack = 2 << 30
+)
+
+// bounded returns what f returns, or an error when the context ends, or memory or stack outgrow their limits. CUE cannot
+// be interrupted: f then goes on until the process ends, which is what the caller should do next.
 func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -53,6 +63,8 @@ func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, 
 	if limit == 0 {
 		limit = defaultMemory
 	}
+	debug.SetMaxStack(maxStack)
+	_, before := memory()
 	done := make(chan result, 1)
 	go func() {
 		var r result
@@ -64,7 +76,7 @@ func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, 
 		}()
 		r.value, r.err = f()
 	}()
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	var none T
 	for {
@@ -74,15 +86,18 @@ func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, 
 		case <-ctx.Done():
 			return none, tooSlow{context.Cause(ctx)}
 		case <-tick.C:
-			if heap() > limit {
-				return none, tooLarge{limit}
+			if heap, stacks := memory(); stacks > before+deepest {
+				return none, endless
+			} else if heap > limit {
+				return none, tooLarge(limit)
 			}
 		}
 	}
 }
 
-func heap() uint64 {
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+// memory is what the heap's objects and all stacks take.
+func memory() (heap, stacks uint64) {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(s)
-	return s[0].Value.Uint64()
+	return s[0].Value.Uint64(), s[1].Value.Uint64()
 }

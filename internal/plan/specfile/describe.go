@@ -1,11 +1,11 @@
 package specfile
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 )
 
@@ -68,28 +68,6 @@ func plural(s string) string {
 	return s
 }
 
-// kindName says what a user's value is.
-func kindName(k cue.Kind) string {
-	switch k {
-	case cue.NullKind:
-		return "null"
-	case cue.BoolKind:
-		return "a bool"
-	case cue.IntKind, cue.FloatKind, cue.NumberKind:
-		return "a number"
-	case cue.StringKind:
-		return "a string"
-	case cue.BytesKind:
-		return "bytes"
-	case cue.StructKind:
-		return "a struct"
-	case cue.ListKind:
-		return "a list"
-	default:
-		return "that"
-	}
-}
-
 // join is "a, b or c".
 func join(words []string, conjunction string) string {
 	if n := len(words); n > 1 {
@@ -100,23 +78,26 @@ func join(words []string, conjunction string) string {
 
 func quote(s string) string { return strconv.Quote(s) }
 
+var identifier = regexp.MustCompile(`^(#|_#?)?[A-Za-z_$][A-Za-z0-9_$]*$`)
+
 // pathString writes a path as CUE does: experiments."a-b".command[1].
 func pathString(path []string) string {
-	selectors := make([]cue.Selector, len(path))
+	var b strings.Builder
 	for i, c := range path {
-		switch n, err := strconv.Atoi(c); {
-		case err == nil && n >= 0 && i > 0:
-			selectors[i] = cue.Index(n)
-		case strings.HasPrefix(c, "#"), strings.HasPrefix(c, "_"):
-			selectors[i] = cue.Str(c)
-			if strings.HasPrefix(c, "#") {
-				selectors[i] = cue.Def(c)
-			}
-		default:
-			selectors[i] = cue.Str(c)
+		if n, err := strconv.Atoi(c); err == nil && n >= 0 && i > 0 {
+			b.WriteString("[" + c + "]")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if identifier.MatchString(c) {
+			b.WriteString(c)
+		} else {
+			b.WriteString(strconv.Quote(c))
 		}
 	}
-	return cue.MakePath(selectors...).String()
+	return b.String()
 }
 
 // didYouMean names the candidate that is closest to name, if one is close.

@@ -3,10 +3,12 @@ package specfile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -47,10 +49,18 @@ func (p Problems) Error() string {
 // Load reads, checks and resolves. If the files are wrong the error is Problems; another error means that xrun could
 // not do its work. The Spec has its defaults filled in.
 func Load(ctx context.Context, o Options) (*plan.Spec, error) {
-	return bounded(ctx, o.MaxMemory, func() (*plan.Spec, error) {
-		l := &loader{Options: o, modules: map[string]*cueModule{}, lines: map[string][]string{}, wrong: map[string]bool{}}
-		return l.load()
-	})
+	l := &loader{Options: o, modules: map[string]*cueModule{}, lines: map[string][]string{}, wrong: map[string]bool{}}
+	spec, err := bounded(ctx, o.MaxMemory, l.load)
+	// An evaluation without end is the spec's fault. The loader is still at work: nothing else of it may be looked at.
+	if e, ok := errors.AsType[runaway](err); ok {
+		hint := e.hint
+		p := plan.Problem{File: ".", Message: e.Error(), Suggestion: &hint}
+		if dir := l.current.Load(); dir != nil {
+			p.File = *dir
+		}
+		return nil, Problems{p}
+	}
+	return spec, err
 }
 
 // A loader is one call of Load.
@@ -63,6 +73,7 @@ type loader struct {
 	wrong    map[string]bool // the entries ("hosts", "a") that have problems; "" is a whole package
 	lines    map[string][]string
 	spec     plan.Spec
+	current  atomic.Pointer[string] // the directory of the package being evaluated, relative to the root
 }
 
 func (l *loader) load() (*plan.Spec, error) {
@@ -150,7 +161,8 @@ func (l *loader) rel(file string) string {
 func (l *loader) line(file string, n int) string {
 	lines, ok := l.lines[file]
 	if !ok {
-		if text, err := os.ReadFile(file); err == nil {
+		// A file behind a link, of an imported package, may have a syntax error; its lines are not shown all the same.
+		if text, err := os.ReadFile(file); err == nil && (!within(l.root, file) || !l.leaves(file)) {
 			lines = splitLines(string(text))
 		}
 		l.lines[file] = lines

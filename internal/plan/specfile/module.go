@@ -23,7 +23,9 @@ import (
 
 const (
 	languageVersion = "v0.17.0"
-	schemaVersion   = "v0.1.0"
+	// oldestMinor: v0.14 is the first version of the language that the schema can be read in.
+	oldestMinor   = 14
+	schemaVersion = "v0.1.0"
 	// schemaDir is the directory of the schema below its module.
 	schemaDir = "schema"
 )
@@ -64,6 +66,9 @@ func findModule(dir, fallback string) *cueModule {
 	}
 	// A module file that cannot be read is CUE's to complain about.
 	file, err := modfile.Parse(text, name)
+	if err == nil && file.Language != nil && tooOld(file.Language.Version) {
+		m.tooOld(name, string(text), file.Language.Version)
+	}
 	switch {
 	case err == nil && file.Module == schema.Module:
 		m.put(schema.Source, schemaDir, "schema.cue")
@@ -84,6 +89,22 @@ func findModule(dir, fallback string) *cueModule {
 		m.foreign()
 	}
 	return m
+}
+
+// tooOld reports whether the schema cannot be read in this version of the language. CUE would complain about every line of it.
+func tooOld(version string) bool {
+	var minor int
+	_, err := fmt.Sscanf(version, "v0.%d", &minor)
+	return err == nil && minor < oldestMinor
+}
+
+func (m *cueModule) tooOld(name, text, version string) {
+	at := max(0, strings.Index(text, `"`+version))
+	hint := fmt.Sprintf("raise it: language: version: %q", languageVersion)
+	m.problems = append(m.problems, plan.Problem{
+		File: name, Line: 1 + strings.Count(text[:at], "\n"), Col: at - strings.LastIndex(text[:at], "\n"), Path: "language.version", Suggestion: &hint,
+		Message: fmt.Sprintf("the schema needs version v0.%d.0 of the language, this module asks for %s", oldestMinor, version),
+	})
 }
 
 func (m *cueModule) put(text string, elem ...string) {

@@ -11,7 +11,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/cuecontext"
-	"cuelang.org/go/cue/interpreter/embed"
+	"cuelang.org/go/cue/inject/embed"
 
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -110,10 +110,6 @@ func (l *loader) outside(t target) bool {
 	if t.inventory {
 		return false
 	}
-	root, err := filepath.EvalSymlinks(l.root)
-	if err != nil {
-		root = l.root
-	}
 	bad := false
 	for dir := t.dir; within(l.root, dir); dir = filepath.Dir(dir) {
 		entries, _ := os.ReadDir(dir)
@@ -122,7 +118,7 @@ func (l *loader) outside(t target) bool {
 				continue
 			}
 			file := filepath.Join(dir, e.Name())
-			if to, err := filepath.EvalSymlinks(file); err != nil || !within(root, to) {
+			if _, err := os.Stat(file); err != nil || l.leaves(file) {
 				bad = true
 				l.problems = append(l.problems, plan.Problem{File: file, Message: "this link leads out of the repository"})
 			}
@@ -150,13 +146,19 @@ func (l *loader) guard(t target, f func()) {
 
 // evaluate evaluates and diagnoses the units, and drops those that are none of ours.
 func (l *loader) evaluate() {
-	ctx := cuecontext.New(cuecontext.Interpreter(embed.New()))
+	ctx := cuecontext.New(cuecontext.WithInjection(embed.New()))
 	l.units = slices.DeleteFunc(l.units, func(u *unit) bool {
 		ours := u.declares()
 		if !ours && !u.explicit && !u.mayDeclare() {
 			return true
 		}
+		dir := l.rel(u.dir)
+		l.current.Store(&dir)
 		l.guard(u.target, func() {
+			d := &diagnosis{loader: l, unit: u}
+			if !u.inventory && d.embedsOutside() || d.insideItself() {
+				return
+			}
 			u.evaluate(ctx)
 			ours = ours || u.holdsSections()
 			if ours || u.explicit && u.inst.Err != nil {

@@ -22,3 +22,14 @@ func reflink(out, in *os.File) bool {
 	}
 	return err == nil
 }
+
+const canRenameNoReplace = true
+
+// renameNoReplace renames unless the new name is taken.
+func renameNoReplace(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}

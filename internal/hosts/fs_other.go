@@ -2,7 +2,14 @@
 
 package hosts
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // reflink makes out share the blocks of in, if the file system can.
 func reflink(_, _ *os.File) bool { return false }
+
+const canRenameNoReplace = false
+
+func renameNoReplace(_, _ string) error { return errors.ErrUnsupported }
