@@ -341,12 +341,12 @@ func (c *cutOff) Start(ctx context.Context, jobs []hosts.Job) []error {
 	return errs
 }
 
-func (c *cutOff) Fetch(ctx context.Context, id, dir string, limit int64) ([]string, []string, error) {
+func (c *cutOff) Fetch(ctx context.Context, id, dir string, want hosts.Want) ([]string, []string, error) {
 	if !c.fetched {
 		c.fetched = true
 		return nil, nil, hosts.ErrUnreachable
 	}
-	return c.Fake.Fetch(ctx, id, dir, limit)
+	return c.Fake.Fetch(ctx, id, dir, want)
 }
 
 func TestFilesThatDoNotComeHome(t *testing.T) {
@@ -374,7 +374,7 @@ func TestFilesThatDoNotComeHome(t *testing.T) {
 
 type noFiles struct{ *hosttest.Fake }
 
-func (noFiles) Fetch(context.Context, string, string, int64) ([]string, []string, error) {
+func (noFiles) Fetch(context.Context, string, string, hosts.Want) ([]string, []string, error) {
 	return nil, nil, errors.New("quota")
 }
 
