@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -66,11 +67,16 @@ func (e *experimentState) finish(t *task, res result) bool {
 	if t.state != ledger.Failed || !policy(cause).Host {
 		return e.blown() != ""
 	}
+	e.refuse(res.host.name, refusal{cause, res.out.Message})
+	return true
+}
+
+// refuse keeps the experiment off a host from now on.
+func (e *experimentState) refuse(host string, why refusal) {
 	if e.refused == nil {
 		e.refused = map[string]refusal{}
 	}
-	e.refused[res.host.name] = refusal{cause, res.out.Message}
-	return true
+	e.refused[host] = why
 }
 
 // takes reports whether the experiment may use the host.
@@ -179,10 +185,24 @@ func (r *run) abandon() error {
 	return nil
 }
 
+// lacks says what an experiment needs and a host has not; "" if nothing. What is not known is taken to be there. Memory
+// is met within 5 %: a 32 GB machine reports less.
+func lacks(n plan.Needs, c hosts.Capacity) string {
+	switch {
+	case c.CPUs > 0 && n.CPUs > c.CPUs:
+		return fmt.Sprintf("has %d CPUs, %d are needed", c.CPUs, n.CPUs)
+	case c.Memory > 0 && float64(n.Memory)*0.95 > float64(c.Memory):
+		return fmt.Sprintf("has %s of memory, %s are needed", plan.Bytes(c.Memory), n.Memory)
+	case c.Disk > 0 && int64(n.Disk) > c.Disk:
+		return fmt.Sprintf("has %s of free disk, %s are needed", plan.Bytes(c.Disk), n.Disk)
+	}
+	return ""
+}
+
 // whyNowhere says why no host may have the task.
 func (e *experimentState) whyNowhere(t *task) (Cause, string) {
 	for _, h := range e.eligible {
-		if why, ok := e.refused[h]; ok {
+		if why, ok := e.refused[h]; ok && why.cause != "" {
 			return why.cause, why.message
 		}
 	}
@@ -191,6 +211,11 @@ func (e *experimentState) whyNowhere(t *task) (Cause, string) {
 	for _, c := range e.planned.Hosts {
 		if c.WhyNot != nil {
 			whys = append(whys, c.Name+": "+*c.WhyNot)
+		}
+	}
+	for _, h := range e.eligible {
+		if why, ok := e.refused[h]; ok {
+			whys = append(whys, h+": "+why.message)
 		}
 	}
 	if len(whys) == 0 {

@@ -196,6 +196,9 @@ func (r *run) open(ctx context.Context) error {
 	}
 	for _, e := range r.experiments {
 		for _, h := range r.hosts {
+			if why := lacks(e.spec.Needs, h.cap); why != "" {
+				e.refuse(h.name, refusal{message: why})
+			}
 			if e.takes(h.name) {
 				e.fuse.hosts++
 			}

@@ -63,6 +63,9 @@ type Want struct {
 type Capacity struct {
 	Slots int // jobs that run at once
 	Ahead int // further jobs that may be queued there, so that a slot never waits for us
+	// What the machine has: 0 is not known. Memory is all of it, Disk what is free where the jobs lie; in bytes.
+	CPUs         int
+	Memory, Disk int64
 }
 
 // Phase is where a job stands on its host.
