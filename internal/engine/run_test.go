@@ -15,7 +15,6 @@ import (
 	"github.com/xrun-dev/xrun/internal/hosts/hosttest"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
-	"github.com/xrun-dev/xrun/internal/report"
 )
 
 func TestASweepRunsEveryTrialOnce(t *testing.T) {
@@ -67,6 +66,33 @@ func TestASweepRunsEveryTrialOnce(t *testing.T) {
 		l.fresh = true
 		l.run("r3")
 		l.want("r3", times(5, "%d: succeeded on a")...)
+	})
+}
+
+func TestAMetricThatIsNewIsReadFromTheLogOfAReusedTrial(t *testing.T) {
+	inLab(t, 2, nil, func(l *lab) {
+		l.host("a", 1, func(job) hosttest.Script { return hosttest.Script{Log: "acc: 0.7\nloss: 0.5\nacc: 0.9\n"} })
+		l.run("r1")
+		second := bodies[ledger.TrialPlanned](l, "r1")[1].Trial
+		for _, f := range bodies[ledger.AttemptFinished](l, "r1") {
+			if f.Trial == second {
+				if err := os.Remove(filepath.Join(l.dir, f.Log)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		l.spec.Experiments[0] = sweepOf("e", 2, func(e *plan.Experiment) { e.Metrics = map[string]plan.Metric{"acc": {Pick: "first"}} })
+		l.spec.Fill()
+		l.run("r2")
+		l.want("r2", "1: reused", "2: reused")
+		got := bodies[ledger.TrialFinished](l, "r2")
+		with, without := got[0].Reused, got[1].Reused
+		if with.Outcome.Metrics["acc"] != 0.7 || *with.Outcome.Objective != 0.5 || len(with.Series) != 2 {
+			t.Errorf("%+v", with)
+		}
+		if _, ok := without.Outcome.Metrics["acc"]; ok || len(without.Outcome.Notes) != 1 || !strings.Contains(without.Outcome.Notes[0], "is gone") {
+			t.Errorf("%+v", without)
+		}
 	})
 }
 
@@ -292,66 +318,6 @@ func TestNothingWaitsOnAHostWhileAnotherIsIdle(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestNoHostIsAnOutcomeOfItsOwn(t *testing.T) {
-	for name, prepare := range map[string]func(*lab){
-		"no host at all":         func(*lab) {},
-		"none that is eligible":  func(l *lab) { l.host("a", 1, ok); l.spec.Experiments[0].Needs.Labels = map[string]string{"gpu": "yes"} },
-		"one that is down":       func(l *lab) { l.host("a", 1, ok).Unreachable(true) },
-		"one that is not served": func(l *lab) { l.host("a", 1, ok); delete(l.hosts, "a") },
-	} {
-		inLab(t, 2, nil, func(l *lab) {
-			prepare(l)
-			out := l.run("r")
-			wantOutcome(t, out, "no_host", 6)
-			l.want("r", "1: not_run host_down", "2: not_run host_down")
-			if name == "none that is eligible" {
-				if m := bodies[ledger.TrialFinished](l, "r")[0].Message; m != `no host could be used (a: its label gpu is not "yes")` {
-					t.Errorf("%s", m)
-				}
-			}
-		})
-	}
-}
-
-func TestOutcomesAndExitCodes(t *testing.T) {
-	for _, c := range []struct {
-		out  Outcome
-		want string
-		code int
-	}{
-		{Outcome{}, "done", 0},
-		{Outcome{Counts: map[ledger.State]int{ledger.Succeeded: 2, ledger.Reused: 1, ledger.StoppedEarly: 1}, Results: 1}, "done", 0},
-		{Outcome{Counts: map[ledger.State]int{ledger.Succeeded: 1, ledger.Failed: 1}, Results: 1}, "some_failed", 3},
-		{Outcome{Counts: map[ledger.State]int{ledger.Reused: 1, ledger.Lost: 1}, Results: 1}, "some_failed", 3},
-		{Outcome{Counts: map[ledger.State]int{ledger.Succeeded: 1, ledger.NotRun: 1}, Results: 1}, "some_failed", 3},
-		{Outcome{Counts: map[ledger.State]int{ledger.Failed: 3}}, "nothing_usable", 4},
-		{Outcome{Counts: map[ledger.State]int{ledger.NotRun: 3}, NoHost: true}, "no_host", 6},
-	} {
-		wantOutcome(t, c.out, c.want, c.code)
-	}
-}
-
-func TestALiveReportIsTheReplayedOne(t *testing.T) {
-	inLab(t, 6, func(e *plan.Experiment) { e.Sweep.Canary = &plan.Canary{For: plan.Duration(time.Minute)} }, func(l *lab) {
-		l.host("a", 2, func(j job) hosttest.Script {
-			switch j.x() {
-			case "3":
-				return fails(1, "boom\n")(j)
-			case "4":
-				return hosttest.Script{Took: time.Minute, Log: "loss: nan\n"}
-			}
-			return ok(j)
-		})
-		live := new(report.State)
-		l.ledger.Listen(func(e ledger.Event) { live.Apply(e) })
-		l.run("r")
-		opt := report.Options{XrunVersion: "test"}
-		if diff := cmp.Diff(string(live.Report(opt).JSON()), string(report.Fold(l.events("r")).Report(opt).JSON())); diff != "" {
-			t.Error(diff)
-		}
-	})
 }
 
 func TestAPanicOfOursIsABugAndLeavesTheOthersRunning(t *testing.T) {
