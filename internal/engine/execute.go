@@ -125,7 +125,7 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		t.state = out.State
 		bodies = append(bodies, ledger.TrialFinished{Key: t.key(), State: out.State, Cause: out.Cause, Message: out.Message, Attempt: out.Attempt.Attempt})
 	}
-	if res.err = r.append(bodies...); res.err == nil {
+	if res.err = errors.Join(f.err, r.append(bodies...)); res.err == nil {
 		f.discard(res.host.host)
 	}
 	return res

@@ -32,12 +32,12 @@ type follower struct {
 	now     func() time.Time
 	printed func()      // called once, when the objective was first printed; may be nil
 	failed  func(error) // called once, when something cannot be recorded; may be nil
-	home    bool        // its files are
 
 	extract *metric.Extractor
 	tail    tailKeeper
 	phase   hosts.Phase
 	back    bool             // taken back before it ran
+	fetched bool             // its files are home
 	unknown bool             // the host does not answer
 	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
 	pending map[string][]ledger.MetricValue
@@ -204,13 +204,14 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}
-	f.home = true
+	f.fetched = true
 	return out, f.err
 }
 
-// discard deletes on the host what is home, once the outcome is recorded.
+// discard lets the host forget the attempt. It comes after the outcome is recorded: until then the job on the host is
+// the only witness, and whoever comes after a crash asks it.
 func (f *follower) discard(h Host) {
-	if f.home {
+	if f.fetched {
 		h.Discard(f.a.job)
 	}
 }
