@@ -25,6 +25,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 		return res
 	}
 	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
+	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
 		f.rewind()

@@ -30,7 +30,8 @@ type follower struct {
 	a       attempt
 	record  Recorder
 	now     func() time.Time
-	printed func() // called once, when the objective was first printed; may be nil
+	printed func()      // called once, when the objective was first printed; may be nil
+	failed  func(error) // called once, when something cannot be recorded; may be nil
 
 	extract *metric.Extractor
 	tail    tailKeeper
@@ -152,6 +153,9 @@ func (f *follower) append(bodies ...ledger.Body) {
 		return
 	}
 	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
+	if f.err != nil && f.failed != nil {
+		f.failed(f.err)
+	}
 }
 
 func events(run string, at time.Time, bodies ...ledger.Body) []ledger.Event {
