@@ -43,7 +43,7 @@ func (h refusedHost) Place(context.Context, string) (hosts.Place, error) {
 }
 
 // Fetch brings nothing.
-func (h refusedHost) Fetch(context.Context, string, string, int64) (artifacts, left []string, err error) {
+func (h refusedHost) Fetch(context.Context, string, string, hosts.Want) (artifacts, left []string, err error) {
 	return nil, nil, h.err
 }
 

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -27,40 +25,21 @@ const skipDir = "skipped"
 
 // skip leaves a note and says why nothing is done.
 func (a *app) skip(state string, locked *lockedError) error {
-	note := skipNote{At: a.now().UTC(), Command: append([]string{"xrun"}, a.args...), Holder: locked.holder.Run}
-	if err := note.leave(filepath.Join(state, skipDir)); err != nil {
+	id, err := newRunID(a.now(), "")
+	if err != nil {
+		return err
+	}
+	if id <= locked.holder.Run {
+		// Within one second, or by a clock that was set back: it is behind the run that was in its way all the same.
+		id = locked.holder.Run + id[len(id)-4:]
+	}
+	note := skipNote{ID: id, At: a.now().UTC(), Command: append([]string{"xrun"}, a.args...), Holder: locked.holder.Run}
+	if err := writeJSON(filepath.Join(state, skipDir, id+".json"), note); err != nil {
 		return err
 	}
 	return &cliError{
 		code: exitSkipped, kind: "skipped", msg: "skipped: " + locked.Error(),
 		hint: "the next report says so; --overlap wait waits instead",
-	}
-}
-
-// leave writes the note under an id behind that of the holder, so that it belongs to the holder's report, and behind
-// those of the notes that are there. Another start may leave one at the same moment.
-func (n skipNote) leave(dir string) error {
-	newest := n.Holder
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		newest = max(newest, strings.TrimSuffix(filepath.Base(f), ".json"))
-	}
-	for {
-		if n.ID, err = newRunID(n.At, newest); err != nil {
-			return err
-		}
-		draft := filepath.Join(dir, fmt.Sprintf("%s.%d", n.ID, os.Getpid()))
-		if err := writeJSON(draft, n); err != nil {
-			return err
-		}
-		err := os.Link(draft, filepath.Join(dir, n.ID+".json"))
-		if rerr := os.Remove(draft); err == nil || !errors.Is(err, fs.ErrExist) {
-			return errors.Join(err, rerr)
-		}
-		newest = n.ID
 	}
 }
 

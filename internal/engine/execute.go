@@ -25,12 +25,18 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 		return res
 	}
 	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
-	if t.adopt == nil {
+	if t.adopt != nil && r.Seen != nil {
+		f.told = r.Seen.Told[a.Attempt]
+		f.rewind()
+	}
+	if t.adopt != nil {
+		t.arrived() // it is there already: those behind it need not wait until it ends
+	} else {
 		cause, err := CauseSync, placed
 		if err == nil {
 			cause, err = r.start(ctx, h, t, a, place)
 		}
-		if err != nil {
+		if err != nil && !(placed == nil && errors.Is(err, hosts.ErrUnreachable)) { // else it may have got there
 			if ctx.Err() != nil {
 				return res // the intent stays open: whoever comes next looks at the host
 			}
@@ -39,8 +45,6 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 			out.Signature = signature(cause, nil, []string{err.Error()})
 			return r.conclude(res, f, out)
 		}
-	} else {
-		t.arrived() // it is there already: those behind it need not wait until it ends
 	}
 	out, err := f.follow(ctx, h.host, r.State)
 	if errors.Is(err, errLeft) {
@@ -126,7 +130,7 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 
 // elsewhere reports whether a trial that a host failed may be tried on another. It reads only what does not change.
 func (r *run) elsewhere(t *task, h *hostState) bool {
-	if t.attempts >= maxHostFaults {
+	if len(t.tried)+1 >= maxHostFaults {
 		return false
 	}
 	return slices.ContainsFunc(r.hosts, func(o *hostState) bool {

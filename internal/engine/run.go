@@ -45,8 +45,9 @@ type Seen struct {
 	Experiments map[string]bool
 	Planned     map[ledger.Key]bool
 	Final       map[ledger.Key]ledger.State
-	Attempts    map[ledger.Key]int // the highest attempt number
-	Finished    map[string]bool    // experiments with their end recorded
+	Attempts    map[ledger.Key]int                  // the highest attempt number
+	Told        map[ledger.Attempt]map[string]int64 // by metric the last line of the log whose values are recorded
+	Finished    map[string]bool                     // experiments with their end recorded
 }
 
 // An Outcome is how a run, or this process's part of it, ended.
@@ -192,6 +193,16 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, e := range r.experiments {
+		for _, h := range r.hosts {
+			if why := lacks(e.spec.Needs, h.cap); why != "" {
+				e.refuse(h.name, refusal{message: why})
+			}
+			if e.takes(h.name) {
+				e.fuse.hosts++
+			}
+		}
+	}
 	return nil
 }
 
@@ -308,8 +319,7 @@ func (r *run) take(res result) error {
 		e.gate.leave(t)
 		return nil
 	}
-	e.finish(t, res)
-	r.changed = true
+	r.changed = e.finish(t, res) || r.changed
 	return r.settleExperiment(e)
 }
 

@@ -291,7 +291,7 @@ func testFetch(t *testing.T, h Host) {
 	}
 	dir := filepath.Join(t.TempDir(), "results")
 	for range 2 { // what was fetched before is no obstacle
-		taken, left, err := h.Fetch(t.Context(), "job", dir, 100)
+		taken, left, err := h.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func testFetch(t *testing.T, h Host) {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
-	taken, left, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), 0)
+	taken, left, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), hosts.Want{})
 	if err != nil || len(taken) != 3 || len(left) != 0 {
 		t.Errorf("no limit: %q, %q, %v", taken, left, err)
 	}
