@@ -36,6 +36,7 @@ type app struct {
 	now            func() time.Time
 	log            hclog.Logger
 	asJSON         bool
+	told           bool // an error, on stderr
 	globals
 	color bool
 }
@@ -185,6 +186,7 @@ func (a *app) fail(err error) int {
 			body.Message = err.Error()
 		}
 	}
+	a.told = true
 	fmt.Fprintf(a.stderr, "xrun: error: %s\n", body.Message)
 	if body.Hint != nil {
 		fmt.Fprintf(a.stderr, "xrun: hint: %s\n", *body.Hint)

@@ -40,7 +40,11 @@ func main() {
 	// inherited by what we start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) { // whoever started us (nohup, a shell's background job) did not want it to end us
+			signal.Notify(signals, sig)
+		}
+	}
 	go func() {
 		s := <-signals
 		cancel(interrupted{s})
@@ -64,10 +68,22 @@ type exitCode int
 
 // run parses args and executes one command. It never exits the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, args: args, now: time.Now, asJSON: wantsJSON(args)}
+	out := &checkedWriter{w: stdout}
+	a := &app{stdin: stdin, stdout: out, stderr: stderr, args: args, now: time.Now, asJSON: wantsJSON(args)}
 	if testOnlyNow != nil {
 		a.now = testOnlyNow
 	}
+	defer func() {
+		if out.err == nil {
+			return
+		}
+		if !a.told { // with -o json the error itself was to go there
+			fmt.Fprintf(stderr, "xrun: error: %v\n", out.err)
+		}
+		if code != exitBug && code != exitInterrupted {
+			code = exitError
+		}
+	}()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -79,7 +95,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}()
 	var c cli
 	k, err := kong.New(&c, kong.Name("xrun"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
+		kong.Writers(out, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
 	if err != nil {
@@ -114,4 +130,19 @@ func status(code int) error {
 		return nil
 	}
 	return exitStatus(code)
+}
+
+// A checkedWriter remembers that what was written to it did not arrive, for all who do not look: a result on a full disk
+// must not look like one. That nobody reads on (| head) is no error.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	if err != nil && c.err == nil && !errors.Is(err, syscall.EPIPE) {
+		c.err = err
+	}
+	return n, err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -180,7 +181,7 @@ func copyFrom(w io.Writer, path string, offset int64) (int64, error) {
 	if path == "" {
 		return 0, nil
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // the job may have put a pipe there
 	if errors.Is(err, os.ErrNotExist) {
 		if offset > 0 {
 			return 0, nil // on its way home

@@ -45,7 +45,8 @@ func makeState(dir string) error {
 		return fmt.Errorf("make state directory: %w", err)
 	}
 	ignore := filepath.Join(dir, ".gitignore")
-	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
+	// An empty one is what a full disk leaves.
+	if fi, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) || err == nil && fi.Size() == 0 {
 		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
 			return fmt.Errorf("make state directory: %w", err)
 		}

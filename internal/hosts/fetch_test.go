@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,5 +104,61 @@ func TestDiscardedJobIsDeleted(t *testing.T) {
 	})
 	if len(found) > 0 {
 		t.Errorf("still there: %q", found)
+	}
+}
+
+// What a job does to its own directory costs nobody but itself, and never holds up the run.
+func TestJobShutsAndReplacesItsFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		does, log   string
+		taken, left []string
+	}{
+		"shut artifacts":     {`cd ../out; mkdir -p d/e; echo x >d/f; chmod 000 d/f d; echo log`, "log\n", []string{"d/f"}, nil},
+		"shut directory":     {`echo log; chmod 000 ../log ..`, "log\n", nil, nil},
+		"a pipe as log":      {`sleep 0.1; rm ../log; mkfifo ../log; echo log`, "", nil, nil},
+		"a link as log":      {`rm ../log; ln -s /etc/passwd ../log`, "", nil, nil},
+		"a pipe as exit":     {`rm ../exit.tmp; mkfifo ../exit.tmp`, "", nil, nil},
+		"a pipe as stop":     {`mkfifo ../stop ../ask`, "", nil, nil},
+		"everything is gone": {`rm -rf ../out ../tree ../log`, "", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLocal(t, nil)
+			exit, _ := run(t, l, sh("job", c.does))
+			if exit.End == hosts.NeverStarted {
+				t.Errorf("it ran, got %+v", exit)
+			}
+			dir := t.TempDir()
+			taken, left, err := l.Fetch(t.Context(), "job", dir, hosts.Want{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([][]string{c.taken, c.left}, [][]string{taken, left}); diff != "" {
+				t.Error(diff)
+			}
+			if fi, err := os.Lstat(dir + "/log"); err == nil && !fi.Mode().IsRegular() {
+				t.Errorf("the log is %v", fi.Mode())
+			}
+			if b, _ := os.ReadFile(dir + "/log"); string(b) != c.log {
+				t.Errorf("log %q", b)
+			}
+			l.Discard("job")
+		})
+	}
+}
+
+// One by one they would take minutes to be written to disk.
+func TestManyArtifactsTakeSeconds(t *testing.T) {
+	l := newLocal(t, nil)
+	if exit, log := run(t, l, sh("job", `cd ../out; i=0; while [ $i -lt 5000 ]; do echo $i >$i; i=$((i+1)); done`)); exit.Code != 0 {
+		t.Fatalf("%+v, %q", exit, log)
+	}
+	began := time.Now()
+	taken, left, err := l.Fetch(t.Context(), "job", t.TempDir(), hosts.Want{})
+	if len(taken) != 5000 || left != nil || err != nil {
+		t.Errorf("%d, %q, %v", len(taken), left, err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
 	}
 }

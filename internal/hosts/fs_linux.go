@@ -33,3 +33,16 @@ func renameNoReplace(from, to string) error {
 	}
 	return nil
 }
+
+// syncFS writes everything to disk that the file system of dir holds.
+func syncFS(dir string) error {
+	fd, err := open(dir, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Syncfs(fd); err != nil {
+		return &os.PathError{Op: "sync", Path: dir, Err: err}
+	}
+	return nil
+}

@@ -227,8 +227,9 @@ func open(path string, flags int) (int, error) {
 	}
 }
 
+// readSmall and writeSmall do not wait for the other end of a pipe that a job put where a file was.
 func readSmall(path string) ([]byte, error) {
-	fd, err := open(path, unix.O_RDONLY)
+	fd, err := open(path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +243,7 @@ func readSmall(path string) ([]byte, error) {
 }
 
 func writeSmall(path string, data []byte) error {
-	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK)
 	if err != nil {
 		return err
 	}

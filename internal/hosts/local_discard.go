@@ -27,7 +27,11 @@ func (l *Local) Discard(id string) {
 // discard moves a directory to the trash.
 func (l *Local) discard(d jobDir) {
 	to := filepath.Join(l.home, dirTrash, filepath.Base(string(d))+"."+strconv.FormatInt(time.Now().UnixNano(), 36))
-	if err := os.Rename(string(d), to); err != nil {
+	err := os.Rename(string(d), to)
+	if os.IsPermission(err) && os.Chmod(string(d), 0o700) == nil { // the job shut it
+		err = os.Rename(string(d), to)
+	}
+	if err != nil {
 		if !os.IsNotExist(err) {
 			l.log.Warn("job not discarded", "dir", string(d), "error", err)
 		}

@@ -41,11 +41,21 @@ func (l *Local) Fetch(ctx context.Context, id, dir string, want Want) (artifacts
 	return artifacts, left, nil
 }
 
-// fetchLog links or copies the log. A job that never ran has none.
+// fetchLog links or copies the log. A job that never ran has none, and neither has one that put something else there.
 func fetchLog(from, to string) error {
-	err := os.Link(from, to)
+	fi, err := os.Lstat(from)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
+		return nil
+	}
+	if err == nil && fi.Mode().Perm()&0o600 != 0o600 {
+		err = os.Chmod(from, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	err = os.Link(from, to)
 	switch {
-	case err == nil || errors.Is(err, os.ErrNotExist) && !exists(from):
+	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrNotExist): // the directory is missing
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -77,6 +87,10 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
+// syncAlone is up to how many artifacts are written to disk one by one. A disk takes a millisecond for each; beyond that
+// it is asked once, for all that it holds.
+const syncAlone = 100
+
 // fetchArtifacts brings a directory under a temporary name and renames it when it is complete.
 func fetchArtifacts(ctx context.Context, found []artifact, to string, limit int64) (taken, left []string, err error) {
 	if len(found) == 0 {
@@ -90,6 +104,7 @@ func fetchArtifacts(ctx context.Context, found []artifact, to string, limit int6
 		return nil, nil, err
 	}
 	var sum int64
+	many := len(found) > syncAlone
 	for _, f := range found {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -98,12 +113,21 @@ func fetchArtifacts(ctx context.Context, found []artifact, to string, limit int6
 			left = append(left, f.name)
 			continue
 		}
-		if err := f.bring(tmp); err != nil {
+		switch err := f.bring(tmp, !many); {
+		case errors.Is(err, os.ErrPermission): // not ours to read
+			left = append(left, f.name)
+			continue
+		case err != nil:
 			return nil, nil, err
 		}
 		if !f.mode.IsDir() {
 			taken = append(taken, f.name)
 			sum += f.size
+		}
+	}
+	if many {
+		if err := syncFS(tmp); err != nil {
+			return nil, nil, err
 		}
 	}
 	if err := removeAll(to); err != nil { // of a Fetch that was complete but not recorded
@@ -167,7 +191,7 @@ func listArtifacts(out string) ([]artifact, error) {
 	var found []artifact
 	var walk func(rel string) error
 	walk = func(rel string) error {
-		entries, err := os.ReadDir(out + "/" + rel)
+		entries, err := readDir(out + "/" + rel)
 		if err != nil {
 			return err
 		}
@@ -181,7 +205,9 @@ func listArtifacts(out string) ([]artifact, error) {
 			case a.mode.IsRegular():
 				a.size = info.Size()
 			case a.mode.IsDir():
-				if err := walk(a.name); err != nil {
+				err := walk(a.name)
+				a.fits = !errors.Is(err, os.ErrPermission)
+				if err != nil && a.fits {
 					return err
 				}
 			case a.mode&fs.ModeSymlink != 0:
@@ -201,6 +227,14 @@ func listArtifacts(out string) ([]artifact, error) {
 	}
 	sort.Slice(found, func(i, j int) bool { return found[i].name < found[j].name })
 	return found, nil
+}
+
+// readDir reads a directory that the job may have shut.
+func readDir(dir string) ([]os.DirEntry, error) {
+	if fi, err := os.Lstat(dir); err == nil && fi.IsDir() && fi.Mode().Perm()&0o700 != 0o700 {
+		_ = os.Chmod(dir, 0o700)
+	}
+	return os.ReadDir(dir)
 }
 
 // staysInside says whether a link leads to a place below the root. Going up is allowed only at the start, where the way
@@ -224,8 +258,8 @@ func staysInside(name, target string) bool {
 	return true
 }
 
-// bring puts one artifact to the same name below to, with its bytes on disk.
-func (a artifact) bring(to string) error {
+// bring puts one artifact to the same name below to; with sync, with its bytes on disk.
+func (a artifact) bring(to string, sync bool) error {
 	from, dst := a.root+"/"+a.name, to+"/"+a.name
 	switch {
 	case a.mode.IsDir():
@@ -235,10 +269,17 @@ func (a artifact) bring(to string) error {
 	}
 	// A file with other names may be somebody's data: what happens to it later must not happen to the artifact.
 	var st unix.Stat_t
-	if a.copied || unix.Lstat(from, &st) != nil || st.Nlink != 1 || os.Link(from, dst) != nil {
+	alone := unix.Lstat(from, &st) == nil && st.Nlink == 1
+	if alone && a.mode.Perm()&0o600 != 0o600 {
+		_ = os.Chmod(from, a.mode.Perm()|0o600) // an artifact that its owner cannot read is of no use
+	}
+	if a.copied || !alone || os.Link(from, dst) != nil {
 		if err := copyFile(from, dst, a.mode.Perm()|0o600); err != nil {
 			return err
 		}
+	}
+	if !sync {
+		return nil
 	}
 	return syncPath(dst)
 }

@@ -227,11 +227,8 @@ func (d jobDir) endRemains(ctx context.Context, o owner) error {
 // follow passes on what the log has got since, and says whether that was anything.
 func (w *watcher) follow(ctx context.Context) (grew bool, err error) {
 	if w.log == nil {
-		w.log, err = os.Open(w.dir.file(fileLog))
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil {
+		w.log, err = openRegular(w.dir.file(fileLog))
+		if w.log == nil || err != nil {
 			return false, err
 		}
 	}
@@ -251,6 +248,31 @@ func (w *watcher) follow(ctx context.Context) (grew bool, err error) {
 		}
 	}
 	return grew, ctx.Err()
+}
+
+// openRegular opens a file that a job may have replaced by a pipe, which is waited for for ever, or a link; nil if there
+// is no file.
+func openRegular(path string) (*os.File, error) {
+	fd, err := open(path, unix.O_RDONLY|unix.O_NONBLOCK)
+	if errors.Is(err, unix.EACCES) && regular(path) && os.Chmod(path, 0o600) == nil {
+		fd, err = open(path, unix.O_RDONLY|unix.O_NONBLOCK)
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func regular(path string) bool {
+	fi, err := os.Lstat(path)
+	return err == nil && fi.Mode().IsRegular()
 }
 
 func (w *watcher) close() {

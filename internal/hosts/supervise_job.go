@@ -275,5 +275,9 @@ func (r *run) record() error {
 	if err := unix.Fsync(r.tmp); err != nil {
 		return err
 	}
-	return os.Rename(r.dir.file(fileExitTmp), r.dir.file(fileExit))
+	err := os.Rename(r.dir.file(fileExitTmp), r.dir.file(fileExit))
+	if errors.Is(err, os.ErrPermission) && os.Chmod(string(r.dir), 0o700) == nil { // the job shut its directory, and us out
+		err = os.Rename(r.dir.file(fileExitTmp), r.dir.file(fileExit))
+	}
+	return err
 }

@@ -258,3 +258,26 @@ func BenchmarkTrials(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/trial")
 }
+
+// SQLite goes on writing to a file that has no name any more; nobody would find what it acknowledged.
+func TestAppendToALedgerThatWasDeletedFails(t *testing.T) {
+	for name, harm := range map[string]func(string) error{
+		"deleted":  os.Remove,
+		"replaced": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l := open(t, dir)
+			if err := l.Append(t.Context(), facts("run", Warning{"before"})...); err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(filepath.Join(dir, FileName)); err != nil {
+				t.Fatal(err)
+			}
+			err := l.Append(t.Context(), facts("run", Warning{"after"})...)
+			if _, ok := errors.AsType[*GoneError](err); !ok {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -42,6 +42,19 @@ func (e *DamagedError) Hint() string {
 	return "nothing was changed; restore the file from a backup, or move it aside to start a new ledger (earlier results are then not reused)"
 }
 
+// A GoneError is a ledger that was deleted or replaced while we wrote it.
+type GoneError struct{ Path string }
+
+// Error says so.
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("ledger %s was deleted or replaced while it was in use", e.Path)
+}
+
+// Hint says what is left to do.
+func (e *GoneError) Hint() string {
+	return "put it back (what it had recorded is in it), or run again; nothing more is started now"
+}
+
 // A VersionError is a ledger that another version of xrun wrote.
 type VersionError struct {
 	Path    string

@@ -15,7 +15,9 @@ import (
 // A Ledger is an open ledger. All its methods may be called at the same time.
 type Ledger struct {
 	db       *sql.DB
-	copied   string // directory of a private copy; removed on Close
+	path     string
+	file     os.FileInfo // of path when it was opened for writing
+	copied   string      // directory of a private copy; removed on Close
 	requests chan request
 	quit     chan struct{} // closed by Close
 	done     chan struct{} // closed when the writer has left
@@ -54,7 +56,11 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
 	}
-	l := &Ledger{db: db, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger: %w", err), db.Close())
+	}
+	l := &Ledger{db: db, path: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	go l.write()
 	return l, nil
 }
@@ -165,6 +171,10 @@ func (l *Ledger) commit(batch []request) error {
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
+	}
+	// SQLite is content with a file that nobody will find again.
+	if now, err := os.Stat(l.path); err != nil || !os.SameFile(now, l.file) {
+		return &GoneError{l.path}
 	}
 	return nil
 }
