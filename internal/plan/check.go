@@ -25,6 +25,7 @@ func Check(s *Spec) []Finding {
 	c.at = nil
 	for i := range s.Hosts {
 		c.hostEnv(&s.Hosts[i])
+		c.nulHost(&s.Hosts[i])
 	}
 	return c.found
 }
@@ -45,6 +46,7 @@ func (c *checker) experiment(e *Experiment) {
 	c.placeholders(e)
 	c.environment(e)
 	c.hosts(e)
+	c.nuls(e)
 	if e.Sweep != nil {
 		c.sweep(e)
 	}

@@ -274,3 +274,32 @@ func TestNearestFindsSlipsOfTheFinger(t *testing.T) {
 		}
 	}
 }
+
+func TestNULCharactersAreNamedWhereTheyWouldReachTheKernel(t *testing.T) {
+	const said = ": a NUL character cannot be part of an argument, a variable or a file name"
+	bad := []Value{StringValue("good"), StringValue("a\x00b")}
+	findings{
+		"texts": {
+			func(e *Experiment) {
+				e.Command, e.Env = []string{"p", "a\x00"}, map[string]string{"A": "\x00"}
+				e.Code.Path, e.Code.Include, e.Artifacts.Paths = "\x00", []string{"\x00"}, []string{"\x00"}
+				e.Params = map[string]Value{"opt": StringValue("\x00")}
+			},
+			[]string{
+				"experiments.lr.command.1" + said, "experiments.lr.env.A" + said, "experiments.lr.code.path" + said,
+				"experiments.lr.code.include.0" + said, "experiments.lr.artifacts.paths.0" + said, "experiments.lr.params.opt" + said,
+			},
+		},
+		"an axis": {grid(Axis{Name: "opt", Values: bad}), []string{"experiments.lr.sweep.grid.opt.1" + said}},
+		"a distribution": {
+			sweep(Sweep{Random: &Random{N: 1, Params: []Dist{{Name: "opt", Dist: "choice", Values: bad}}}}),
+			[]string{"experiments.lr.sweep.random.params.opt.values.1" + said},
+		},
+		"a text that only people read": {func(e *Experiment) { e.Description = "\x00" }, nil},
+	}.check(t)
+	h := Host{Name: "here", Kind: "local", Env: map[string]string{"A": "\x00"}, Prelude: []string{"\x00"}, Workdir: "/\x00"}
+	want := []string{"hosts.here.env.A" + said, "hosts.here.prelude.0" + said, "hosts.here.workdir" + said}
+	if diff := cmp.Diff(want, lines(Check(&Spec{Hosts: []Host{h}}))); diff != "" {
+		t.Error(diff)
+	}
+}
