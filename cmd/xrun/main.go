@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -96,6 +97,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var c cli
 	k, err := kong.New(&c, kong.Name("xrun"), kong.Description(description),
 		kong.Writers(out, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
+		kong.KindMapper(reflect.String, kong.MapperFunc(takeString)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
 	if err != nil {
@@ -117,6 +119,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = &cliError{code: exitInterrupted, kind: "interrupted", msg: fmt.Sprintf("%v; nothing was lost", context.Cause(ctx)), hint: "`xrun resume` goes on with a run that had begun"}
 	}
 	return a.fail(err)
+}
+
+// takeString takes an argument byte for byte: kong's own way leads through JSON, and a path need not be UTF-8.
+func takeString(c *kong.DecodeContext, target reflect.Value) error {
+	t, err := c.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	target.SetString(t.String())
+	return nil
 }
 
 // exitStatus is the error of a command that has said everything and only wants another exit code.

@@ -120,6 +120,9 @@ func (a *app) oldPlan(ctx context.Context, l *ledger.Ledger, state, arg string) 
 
 func readPlan(path string) (*plan.Plan, error) {
 	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("%s: no such plan", path), hint: "`xrun plan --out FILE` writes one"}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}

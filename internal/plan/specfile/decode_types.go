@@ -9,6 +9,8 @@ import (
 	"github.com/xrun-dev/xrun/internal/plan"
 )
 
+const numberRange = "a number between 1e-308 and 1e308 in size, or 0"
+
 // scalar keeps every digit of an integer; other numbers become what a program would read.
 func (d *decoder) scalar(v cue.Value, path []string) (plan.Value, bool) {
 	if !v.IsConcrete() {
@@ -28,7 +30,7 @@ func (d *decoder) scalar(v cue.Value, path []string) (plan.Value, bool) {
 		}
 		n, err := plan.NumberValue(string(text))
 		if err != nil {
-			d.report(path, err.Error(), "a number between 1e-308 and 1e308 in size, or 0")
+			d.report(path, err.Error(), numberRange)
 		}
 		return n, err == nil
 	default:

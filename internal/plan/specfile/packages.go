@@ -156,7 +156,7 @@ func (l *loader) evaluate() {
 		l.current.Store(&dir)
 		l.guard(u.target, func() {
 			d := &diagnosis{loader: l, unit: u}
-			if !u.inventory && d.embedsOutside() || d.insideItself() {
+			if !u.inventory && d.embedsOutside() || d.insideItself() || d.numbersOutOfReach() {
 				return
 			}
 			u.evaluate(ctx)
