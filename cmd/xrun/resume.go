@@ -126,6 +126,9 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	} else if c.AcceptChanges && now != nil {
 		j = now // the code may have changed
 	}
+	if err := s.heal(ctx, j); err != nil {
+		return err
+	}
 	if err := s.begin(ctx, j, c.Host); err != nil {
 		return err
 	}
@@ -221,6 +224,20 @@ func (s *session) dropped(seen *engine.Seen, p *plan.Plan) []ledger.Event {
 		}))
 	}
 	return out
+}
+
+// heal makes sure that the shipped bytes are there as they were: from the files they came from, if those are still the
+// same.
+func (s *session) heal(ctx context.Context, j *job) error {
+	for _, name := range sortedHosts(j.manifests) {
+		if err := s.code.Put(ctx, j.manifests[name]); err != nil {
+			return &cliError{
+				code: exitError, kind: "code", msg: fmt.Sprintf("the code of experiment %s, as run %s began with it, is damaged in %s: %v", name, s.id, s.code.Dir, err),
+				hint: "take the code as it is now with --accept-changes, or start a new run; what finished is not run again",
+			}
+		}
+	}
+	return nil
 }
 
 // began is the event that began the run.

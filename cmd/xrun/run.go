@@ -259,17 +259,25 @@ func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
 
 // recall reads back what store kept.
 func (s *session) recall() (*job, *plan.Plan, error) {
-	path := storedPath(s.state, s.id)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the spec of run %s: %w", s.id, err)
-	}
 	var st stored
-	if err := json.Unmarshal(b, &st); err != nil {
-		return nil, nil, fmt.Errorf("the spec of run %s: %s: %w", s.id, path, err)
+	b, err := os.ReadFile(storedPath(s.state, s.id))
+	if err == nil {
+		err = json.Unmarshal(b, &st)
 	}
-	j, err := s.recallJob(&st)
-	return j, st.Plan, err
+	if err == nil && (st.Spec == nil || st.Plan == nil) {
+		err = errors.New("it is not whole")
+	}
+	var j *job
+	if err == nil {
+		j, err = s.recallJob(&st)
+	}
+	if err != nil {
+		return nil, nil, &cliError{
+			code: exitError, kind: "error", msg: fmt.Sprintf("what run %s began with, in %s: %v", s.id, storedPath(s.state, s.id), err),
+			hint: "`xrun run` starts a new run, and what finished is not run again",
+		}
+	}
+	return j, st.Plan, nil
 }
 
 // start records the beginning of the run.

@@ -20,16 +20,14 @@ type Store struct{ Dir string }
 func (s Store) Blobs() string { return filepath.Join(s.Dir, "blobs") }
 
 // Put copies what m lists from m.Dir into the store. A file whose bytes are no longer those of the manifest is an
-// error that names it. What the store has already is not read again.
+// error that names it. What the store has already is not copied again, but it is read: a disk or a hand may have changed
+// it, and a result of other bytes would be kept, and reused, under the id of these.
 func (s Store) Put(ctx context.Context, m *Manifest) error {
 	if err := os.MkdirAll(s.Blobs(), 0o700); err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(m.Dir)
-	if err != nil {
-		return err
-	}
-	first := map[string]bool{} // equal files are one blob
+	real, gone := filepath.EvalSymlinks(m.Dir) // of no interest if the store has everything
+	first := map[string]bool{}                 // equal files are one blob
 	var todo []File
 	for _, f := range m.Files {
 		if !first[f.SHA256] {
@@ -40,15 +38,33 @@ func (s Store) Put(ctx context.Context, m *Manifest) error {
 	return forEach(ctx, len(todo), func(i int, buf []byte) error {
 		f := todo[i]
 		to := filepath.Join(s.Blobs(), f.SHA256)
-		// A size that differs is a file that a power loss cut.
-		if fi, err := os.Lstat(to); err == nil && fi.Mode().IsRegular() && fi.Size() == f.Size {
+		if whole(to, f, buf) {
 			return nil
+		}
+		if gone != nil {
+			return fmt.Errorf("keep %s: %w", f.Path, gone)
 		}
 		if err := s.put(filepath.Join(real, filepath.FromSlash(f.Path)), to, f, buf); err != nil {
 			return fmt.Errorf("keep %s: %w", f.Path, err)
 		}
 		return nil
 	})
+}
+
+// whole says whether a blob has the bytes that it should have.
+func whole(blob string, f File, buf []byte) bool {
+	// A size that differs is a file that a power loss cut.
+	if fi, err := os.Lstat(blob); err != nil || !fi.Mode().IsRegular() || fi.Size() != f.Size {
+		return false
+	}
+	in, err := os.Open(blob)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	h := sha256.New()
+	_, err = io.CopyBuffer(h, onlyReader{in}, buf)
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == f.SHA256
 }
 
 var errChanged = errors.New("it changed while it was being copied: plan again")

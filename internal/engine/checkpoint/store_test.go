@@ -37,13 +37,32 @@ func TestPutKeepsBytes(t *testing.T) {
 			t.Errorf("%s: %q, %v", m.Files[i].Path, b, err)
 		}
 	}
-	// A blob that is there is not read again; one that was cut is.
+	// A blob that is there is not copied again; one that is not what it was is.
 	r.write("a", "changed")
 	r.write("same", "changed")
 	if err := s.Put(t.Context(), m); err != nil {
 		t.Error(err)
 	}
-	os.Truncate(filepath.Join(s.Blobs(), m.Files[1].SHA256), 0)
+	damaged := filepath.Join(s.Blobs(), m.Files[1].SHA256)
+	for what, damage := range map[string]func() error{
+		"cut":         func() error { return os.Truncate(damaged, 0) },
+		"gone":        func() error { return os.Remove(damaged) },
+		"of one size": func() error { return os.WriteFile(damaged, []byte(strings.Repeat("TWO", 100_000)), 0o600) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(t.Context(), m); err != nil {
+			t.Error(what, err)
+		}
+		if b, _ := os.ReadFile(damaged); string(b) != strings.Repeat("two", 100_000) {
+			t.Errorf("%s: the blob stayed damaged", what)
+		}
+	}
+	// What is whole does not need the files it came from.
+	if err := os.RemoveAll(r.dir); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Put(t.Context(), m); err != nil {
 		t.Error(err)
 	}
