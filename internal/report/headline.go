@@ -15,6 +15,8 @@ func (s *State) headline() string {
 	n := t.Trials
 	var b strings.Builder
 	switch {
+	case s.skipped != nil:
+		return fmt.Sprintf("Skipped: run %s was active", visible(s.skipped.Holder))
 	case s.interrupted != nil:
 		b.WriteString("Interrupted")
 		if r := s.interrupted.Reason; r != "" {

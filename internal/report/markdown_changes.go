@@ -170,7 +170,7 @@ func changedLevels(then, now *Experiment) []string {
 		}
 	}
 	if extra := len(lines) - 5; extra > 0 {
-		lines = append(lines[:5], fmt.Sprintf("%s more changed by more than the noise", count(extra, "point")))
+		lines = append(lines[:5], fmt.Sprintf("%d more changed by more than the noise", extra))
 	}
 	if same > 0 {
 		lines = append(lines, fmt.Sprintf("%s measured anew, no difference beyond the noise", count(same, "point")))

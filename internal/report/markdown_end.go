@@ -116,13 +116,15 @@ func (s *State) Next() (why string, argv []string) {
 	switch {
 	case s.run == "":
 		return "", nil
+	case s.skipped != nil:
+		return "See how the run stands that was active", s.xrun("status", s.skipped.Holder)
 	case !s.complete():
-		return "Go on where it stopped; nothing that finished is run again", []string{"xrun", "resume", s.run}
+		return "Go on where it stopped; nothing that finished is run again", s.xrun("resume", s.run)
 	case s.finished.Outcome == "budget":
-		return "Go on with what the budget left out", []string{"xrun", "resume", s.run}
+		return "Go on with what the budget left out", s.xrun("resume", s.run)
 	case n.Failed > 0:
-		if f := s.failures(); n.Succeeded+n.Reused == 0 && f[0].first != nil {
-			return "See why the first one failed", []string{"xrun", "logs", s.ref(f[0].first)}
+		if n.Succeeded+n.Reused == 0 {
+			return "See why the first one failed", s.xrun("logs", s.ref(s.failures()[0].of[0]))
 		}
 		return "Once the cause is mended, run only what failed again", append(s.again(), "--rerun", "failed")
 	case n.Lost+n.NotRun > 0:
@@ -131,7 +133,7 @@ func (s *State) Next() (why string, argv []string) {
 	for _, x := range s.experiments {
 		if _, best, _ := s.rank(x); best != nil {
 			return "See the winner whole: its attempts, metrics and files",
-				[]string{"xrun", "show", s.ref(x.byID[*best.Trial])}
+				s.xrun("show", s.ref(x.byID[*best.Trial]))
 		}
 	}
 	return "", nil
@@ -139,9 +141,25 @@ func (s *State) Next() (why string, argv []string) {
 
 func (s *State) ref(t *trial) string { return s.run + "/" + t.key.Experiment + "/" + t.key.Trial }
 
+// xrun is a command of xrun that finds this run: with the working and the state directory that were given to it.
+func (s *State) xrun(args ...string) []string {
+	argv := []string{"xrun"}
+	if s.started != nil {
+		for i, a := range s.started.Command {
+			switch {
+			case (a == "-C" || a == "--state") && i+1 < len(s.started.Command):
+				argv = append(argv, a, s.started.Command[i+1])
+			case strings.HasPrefix(a, "--state="), strings.HasPrefix(a, "-C") && a != "-C":
+				argv = append(argv, a)
+			}
+		}
+	}
+	return append(argv, args...)
+}
+
 // again is the command that plans the same experiments anew.
 func (s *State) again() []string {
-	argv := []string{"xrun", "run"}
+	argv := s.xrun("run")
 	if s.started == nil {
 		return argv
 	}

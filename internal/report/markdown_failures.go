@@ -19,7 +19,7 @@ func (m *markdown) failures() {
 	m.section(2, "What went wrong")
 	for i := range m.Report.Failures {
 		if i == maxFailures {
-			m.printf("%s more in report.json.\n", count(len(m.Report.Failures)-maxFailures, "kind of failure"))
+			m.printf("\nMore kinds of failure are in report.json: %d.\n", len(m.Report.Failures)-maxFailures)
 			break
 		}
 		m.failure(&m.Report.Failures[i], i > 0)
@@ -40,13 +40,9 @@ func (m *markdown) failure(f *Failure, apart bool) {
 	if f.Message != "" {
 		m.printf(": %s", inlineText(f.Message))
 	}
-	names := make([]string, 0, f.Count)
-	for _, x := range m.state.experiments {
-		for _, id := range f.Trials {
-			if t := x.byID[id]; t != nil {
-				names = append(names, m.trialName(t))
-			}
-		}
+	names := make([]string, len(f.of))
+	for i, t := range f.of {
+		names[i] = m.trialName(t)
 	}
 	m.printf("\n\nIn %s", list(names, 3))
 	if len(f.Hosts) > 0 {

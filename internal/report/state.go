@@ -11,6 +11,7 @@ import (
 // State is what the events of one run say so far. The zero State knows nothing yet. It takes any prefix of a run's
 // events, and events whose beginnings are missing: a run that was killed still has a report.
 type State struct {
+	noSeries    bool // of metrics by step: for one that follows a run to its end
 	run         string
 	started     *ledger.RunStarted
 	startedAt   time.Time

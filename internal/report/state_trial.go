@@ -52,7 +52,9 @@ func (s *State) applyTrial(e ledger.Event) {
 		a := s.attempt(b.Attempt)
 		a.passing, a.reason = b.State, b.Reason
 	case ledger.MetricValues:
-		s.attempt(b.Attempt).record(b)
+		if a := s.attempt(b.Attempt); !s.noSeries {
+			a.record(b)
+		}
 	case ledger.AttemptFinished:
 		a := s.attempt(b.Attempt)
 		a.finished, a.ended = &b, e.At

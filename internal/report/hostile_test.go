@@ -1,0 +1,122 @@
+package report_test
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/report"
+)
+
+// A ledger may come from a colleague, and a host's clock may be anything.
+func TestNumbersAndTimesThatJSONDoesNotHoldAreNull(t *testing.T) {
+	b := newRun("odd").sweep("lr", 1, "minimize val_loss", "lr=1")
+	a := b.start("lr", "lr=1 seed=0")
+	f := b.wait(1).outcome(a, 1)
+	f.Started = ptr(time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -20*3600)))
+	b.add(f)
+	for range 2 {
+		b.add(ledger.TurnFinished{Usage: ledger.Usage{USD: ptr(1e308)}})
+	}
+	r := report.Fold(b.events).Report(report.Options{})
+	if !json.Valid(r.JSON()) {
+		t.Error("not JSON")
+	}
+	if tr := r.Experiments[0].Trials[0]; tr.Started != nil || tr.Attempts[0].Started != nil || r.Totals.Agent.USD != nil {
+		t.Errorf("%v %v %v", tr.Started, tr.Attempts[0].Started, r.Totals.Agent.USD)
+	}
+}
+
+func TestInterruptionAfterTheEndSaysNothingMore(t *testing.T) {
+	l := report.NewLive(io.Discard, false)
+	for _, e := range reused().add(ledger.RunInterrupted{}).events {
+		e.Run = ""
+		l.Handle(e)
+	}
+}
+
+// An id says nothing of the experiment: two of them may plan the same trial.
+func TestTrialOfTwoExperimentsFailsInEachByItself(t *testing.T) {
+	b := newRun("twins").sweep("lr", 1, "minimize val_loss", "lr=1").sweep("lxx", 1, "minimize val_loss", "lr=1")
+	b.fail("lr", "lr=1 seed=0", "exit", "exit 1", "boom")
+	b.ok("lxx", "lr=1 seed=0", 1)
+	r := report.Fold(b.events).Report(report.Options{})
+	if f := r.Failures[0]; f.Count != 1 || len(f.Trials) != 1 {
+		t.Errorf("%+v", f)
+	}
+	if md := string(r.Markdown()); !strings.Contains(md, "\n\nIn lr `lr=1 seed=0`, on gpu-a.") {
+		t.Errorf("it names a trial that did not fail:\n%s", md)
+	}
+}
+
+func TestSkippedRunIsNotToBeResumed(t *testing.T) {
+	e := ledger.New("20260110-aaaa", newRun("").at, ledger.RunSkipped{Command: []string{"xrun", "run"}, Holder: "20260109-aaaa"})
+	md := string(report.Fold([]ledger.Event{e}).Report(report.Options{}).Markdown())
+	if !strings.HasPrefix(md, "# Skipped: run 20260109-aaaa was active\n") || strings.Contains(md, "resume") {
+		t.Error(md)
+	}
+}
+
+func TestTextThatMarkdownCouldReadIsCode(t *testing.T) {
+	for _, s := range []string{"- x", "1. x", "2) x", "--- x", "=== x", ":tada: x", "x $a_b$ y", "$x$"} {
+		b := newRun("text").add(ledger.Warning{Message: s})
+		md := string(report.Fold(b.events).Report(report.Options{}).Markdown())
+		_, line, _ := strings.Cut(md, "## Worth knowing\n\n- ")
+		line, _, _ = strings.Cut(line, "\n")
+		if !strings.Contains(line, "`") {
+			t.Errorf("%q stands as it is: %s", s, line)
+		}
+	}
+	for _, s := range []string{"half-done", "Took 1.5 s: 3 of 4", "it's (a) b; c"} {
+		b := newRun("text").add(ledger.Warning{Message: s})
+		if md := string(report.Fold(b.events).Report(report.Options{}).Markdown()); strings.Contains(md, "`"+s) {
+			t.Errorf("%q is code for nothing", s)
+		}
+	}
+}
+
+func TestStateDirectoryIsPartOfTheNextCommand(t *testing.T) {
+	b := interrupted()
+	s := b.events[0].Body.(ledger.RunStarted)
+	s.Command = []string{"xrun", "-C", "model", "run", "--state=/data/x y", "exp/"}
+	b.events[0].Body = s
+	_, argv := report.Fold(b.events).Next()
+	if got := strings.Join(argv, "|"); got != "xrun|-C|model|--state=/data/x y|resume|20260105-aaaa" {
+		t.Error(got)
+	}
+}
+
+func TestLargeCountsOfAMetricStayWhole(t *testing.T) {
+	b := newRun("tokens").sweep("lr", 1, "minimize val_loss", "lr=1,2,3")
+	for i, lr := range []string{"1", "2", "3"} {
+		b.ok("lr", "lr="+lr+" seed=0", float64(i))
+		for j := range b.events {
+			if f, ok := b.events[j].Body.(ledger.AttemptFinished); ok {
+				f.Metrics["acc"] = 1234567
+				b.events[j].Body = f
+			}
+		}
+	}
+	if md := string(report.Fold(b.events).Report(report.Options{}).Markdown()); !strings.Contains(md, "| 1234567 |") {
+		t.Error(md)
+	}
+}
+
+func TestLiveKeepsNoSeries(t *testing.T) {
+	b := newRun("long").sweep("lr", 1, "minimize val_loss", "lr=1")
+	b.ok("lr", "lr=1 seed=0", 0.5)
+	l := report.NewLive(io.Discard, false)
+	for _, e := range b.events {
+		l.Handle(e)
+	}
+	d, err := l.State().ShowJSON("lr", "tl00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(d.(report.TrialDetail).Series); n != 0 {
+		t.Errorf("%d series", n)
+	}
+}
