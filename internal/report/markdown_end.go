@@ -28,37 +28,54 @@ func (m *markdown) hosts() {
 		return
 	}
 	m.section(2, "Hosts and cost")
-	m.header([]column{
-		{"host", false},
-		{"kind", false},
-		{"GPUs", false},
-		{"trials", true},
-		{"failed", true},
-		{"busy", true},
-		{"idle", true},
-		{"note", false},
-	})
+	gpus := slices.ContainsFunc(m.Report.Hosts, func(h Host) bool { return len(h.GPUs) > 0 })
+	slots := slices.ContainsFunc(m.Report.Hosts, func(h Host) bool { return h.Slots > 1 })
+	notes := slices.ContainsFunc(m.Report.Hosts, func(h Host) bool { return h.Note != nil })
+	columns := []column{{"host", false}, {"kind", false}}
+	if gpus {
+		columns = append(columns, column{"GPUs", false})
+	}
+	columns = append(columns, column{"trials", true}, column{"failed", true}, column{"busy", true}, column{"idle", true})
+	if notes {
+		columns = append(columns, column{"note", false})
+	}
+	m.header(columns)
 	for i := range m.Report.Hosts {
 		h := &m.Report.Hosts[i]
+		row := []string{cell(h.Name), cell(h.Kind)}
+		if gpus {
+			row = append(row, cell(models(h.GPUs)))
+		}
 		idle := ""
 		if h.IdleS != nil {
 			idle = duration(*h.IdleS)
 		}
-		m.row([]string{
-			cell(h.Name), cell(h.Kind), cell(models(h.GPUs)), fmt.Sprint(h.Trials), fmt.Sprint(h.Failed), duration(h.BusyS), idle,
-			cell(deref(h.Note)),
-		})
+		row = append(row, fmt.Sprint(h.Trials), fmt.Sprint(h.Failed), duration(h.BusyS), idle)
+		if notes {
+			row = append(row, cell(deref(h.Note)))
+		}
+		m.row(row)
 	}
-	t := m.Totals
-	m.printf("\n%s GPU-hours in %s", short(round(t.GPUHours, 2)), duration(t.WallS))
-	if a := t.Agent; a.Turns > 0 {
-		m.printf("; agents: %s, %d tokens in, %d out", count(a.Turns, "turn"), a.Tokens.Input, a.Tokens.Output)
+	if slots {
+		m.printf("\nBusy and idle count slots: a host with two slots has two hours in an hour.\n")
+	}
+	m.cost(gpus)
+}
+
+// cost is what the run used of GPUs and agents.
+func (m *markdown) cost(gpus bool) {
+	if gpus || m.Totals.GPUHours > 0 {
+		m.printf("\nUsed %s GPU-hours.", short(round(m.Totals.GPUHours, 2)))
+		m.idle()
+		m.printf("\n")
+	}
+	if a := m.Totals.Agent; a.Turns > 0 {
+		m.printf("\nAgents: %s, %d tokens in, %d out", count(a.Turns, "turn"), a.Tokens.Input, a.Tokens.Output)
 		if a.USD != nil {
 			m.printf(", $%.2f", *a.USD)
 		}
+		m.printf(".\n")
 	}
-	m.printf(". Busy and idle count slots: a host with two slots has two hours in an hour.\n")
-	m.idle()
 }
 
 // idle says in GPU-hours what stood idle, and why.
@@ -80,7 +97,7 @@ func (m *markdown) idle() {
 		}
 	}
 	if len(parts) > 0 {
-		m.printf("Idle GPU-hours: %s (%s).\n", short(round(sum, 2)), strings.Join(parts, ", "))
+		m.printf(" Idle: %s (%s).", short(round(sum, 2)), strings.Join(parts, ", "))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xrun-dev/xrun/internal/noise"
 	"github.com/xrun-dev/xrun/internal/plan"
 )
 
@@ -108,25 +109,12 @@ func (m *markdown) points(x *Experiment) {
 	if len(fixed) > 0 {
 		m.printf(" All with %s.", pointName(fixed))
 	}
-	metrics := x.otherMetrics()
-	columns := []column{{"rank", true}}
-	for _, n := range vary {
-		columns = append(columns, column{cell(n), x.numeric(n)})
-	}
-	columns = append(columns, column{"n", true}, column{cell(cmp.Or(x.Objective.Metric, "objective")), true}, column{"sd", true},
-		column{"95 % interval", true})
-	for _, n := range metrics {
-		columns = append(columns, column{cell(n), true})
-	}
-	columns = append(columns, column{"", false})
+	t := pointTable{Experiment: x, vary: vary, scale: x.scale(), spread: x.hasSpread(), metrics: x.metricColumns()}
 	m.printf("\n\n")
-	m.header(columns)
-	f, rows := x.scale(), x.ranked()
-	for i, p := range rows {
-		if i == maxRows {
-			break
-		}
-		m.row(x.pointRow(p, f, vary, metrics))
+	m.header(t.columns())
+	rows := x.ranked()
+	for _, p := range rows[:min(maxRows, len(rows))] {
+		m.row(t.row(p))
 	}
 	if len(rows) > maxRows {
 		m.printf("\nThe first %d of %d points; the others are in report.json.\n", maxRows, len(rows))
@@ -155,13 +143,36 @@ func legend(x *Experiment) string {
 	return ""
 }
 
-func (x *Experiment) pointRow(p *Point, f scale, vary, metrics []string) []string {
-	rank := "–"
-	if p.Rank != nil {
-		rank = fmt.Sprint(*p.Rank)
+// A pointTable is the table of a sweep. Columns in which nothing would stand are left out.
+type pointTable struct {
+	*Experiment
+	vary    []string
+	scale   scale
+	spread  bool
+	metrics []metricColumn
+}
+
+func (t *pointTable) columns() []column {
+	columns := []column{{"rank", true}}
+	for _, n := range t.vary {
+		columns = append(columns, column{cell(n), t.numeric(n)})
 	}
-	row := []string{rank}
-	for _, n := range vary {
+	columns = append(columns, column{"n", true}, column{cell(cmp.Or(t.Objective.Metric, "objective")), true})
+	if t.spread {
+		columns = append(columns, column{"sd", true}, column{"95 % interval", true})
+	}
+	for _, c := range t.metrics {
+		columns = append(columns, column{cell(c.name), true})
+	}
+	return append(columns, column{"", false})
+}
+
+func (t *pointTable) row(p *Point) []string {
+	row := []string{"–"}
+	if p.Rank != nil {
+		row[0] = fmt.Sprint(*p.Rank)
+	}
+	for _, n := range t.vary {
 		v, ok := p.Params.Get(n)
 		if !ok {
 			row = append(row, "–")
@@ -173,15 +184,23 @@ func (x *Experiment) pointRow(p *Point, f scale, vary, metrics []string) []strin
 	if p.N != len(p.of) {
 		n = fmt.Sprintf("%d of %d", p.N, len(p.of))
 	}
-	interval := ""
-	if p.CILow != nil && p.CIHigh != nil {
-		interval = f.format(p.CILow) + " to " + f.format(p.CIHigh)
+	row = append(row, n, t.scale.format(p.Mean))
+	if t.spread {
+		interval := ""
+		if p.CILow != nil && p.CIHigh != nil {
+			interval = t.scale.format(p.CILow) + " to " + t.scale.format(p.CIHigh)
+		}
+		row = append(row, t.scale.spread(p.SD), interval)
 	}
-	row = append(row, n, f.format(p.Mean), f.spread(p.SD), interval)
-	for _, name := range metrics {
-		row = append(row, p.metric(name))
+	for _, c := range t.metrics {
+		row = append(row, c.scale.format(finite(noise.Summarize(p.metric(c.name), confidence).Mean)))
 	}
-	return append(row, x.mark(p))
+	return append(row, t.mark(p))
+}
+
+// hasSpread reports whether some point was measured more than once.
+func (x *Experiment) hasSpread() bool {
+	return slices.ContainsFunc(x.Points, func(p Point) bool { return p.SD != nil })
 }
 
 // mark is the last cell of a point's row: best, tied, or why there is no number.
@@ -217,31 +236,44 @@ func (p *Point) states() string {
 	return list(words, 3)
 }
 
-// metric is the mean of a further metric over the trials of p that count.
-func (p *Point) metric(name string) string {
-	sum, n := 0.0, 0
+// A metricColumn is a further metric in a table, its numbers written alike.
+type metricColumn struct {
+	name  string
+	scale scale
+}
+
+// metricColumns are the further metrics that the experiment asked for and some trial with a result has.
+func (x *Experiment) metricColumns() []metricColumn {
+	if x.of.planned == nil {
+		return nil
+	}
+	var columns []metricColumn
+	for _, name := range x.of.planned.Metrics {
+		var means, sds []float64
+		for i := range x.Points {
+			if s := noise.Summarize(x.Points[i].metric(name), confidence); s.N > 0 {
+				means, sds = append(means, s.Mean), append(sds, s.SD)
+			}
+		}
+		if name != x.Objective.Metric && len(means) > 0 && len(columns) < maxMetrics {
+			columns = append(columns, metricColumn{name, scaleOf(means, sds)})
+		}
+	}
+	return columns
+}
+
+// metric is the values of a further metric, of the trials of p that count.
+func (p *Point) metric(name string) noise.Sample {
+	var values noise.Sample
 	for _, t := range p.of {
 		if _, ok := t.value(); !ok {
 			continue
 		}
 		if v, ok := t.outcome().Metrics[name]; ok && finite(float64(v)) != nil {
-			sum += float64(v)
-			n++
+			values = append(values, float64(v))
 		}
 	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.4g", sum/float64(n))
-}
-
-// otherMetrics are the further metrics that the experiment asked for.
-func (x *Experiment) otherMetrics() []string {
-	if x.of.planned == nil {
-		return nil
-	}
-	names := slices.DeleteFunc(slices.Clone(x.of.planned.Metrics), func(n string) bool { return n == x.Objective.Metric })
-	return names[:min(len(names), maxMetrics)]
+	return values
 }
 
 // numeric reports whether a parameter is a number wherever it is.
@@ -263,10 +295,10 @@ func (m *markdown) trials(x *Experiment) {
 	if len(x.Points) > 0 && len(x.Points[0].Params) > 0 {
 		m.printf("With %s.\n\n", pointName(x.Points[0].Params))
 	}
-	metrics := x.otherMetrics()
+	metrics := x.metricColumns()
 	columns := []column{{"seed", true}, {cell(cmp.Or(x.Objective.Metric, "objective")), true}}
-	for _, n := range metrics {
-		columns = append(columns, column{cell(n), true})
+	for _, c := range metrics {
+		columns = append(columns, column{cell(c.name), true})
 	}
 	m.header(append(columns, column{"state", false}, column{"time", true}, column{"host", false}))
 	f := x.scale()
@@ -277,12 +309,8 @@ func (m *markdown) trials(x *Experiment) {
 		}
 		t := &x.Trials[i]
 		row := []string{fmt.Sprint(t.Seed), f.format(t.Objective)}
-		for _, n := range metrics {
-			text := ""
-			if v := t.Metrics[n]; v != nil {
-				text = fmt.Sprintf("%.4g", *v)
-			}
-			row = append(row, text)
+		for _, c := range metrics {
+			row = append(row, c.scale.format(t.Metrics[c.name]))
 		}
 		m.row(append(row, trialState(t), trialTime(t), cell(deref(t.Host))))
 	}
