@@ -69,6 +69,19 @@ func clip(s string, n int, where string) string {
 	return s
 }
 
+// nameLimit is how many characters of a point's parameters the text shows.
+const nameLimit = 120
+
+// squeeze cuts s to n characters in its middle: long names often differ at their ends only.
+func squeeze(s string, n int) string {
+	long := []rune(s)
+	if len(long) <= n {
+		return s
+	}
+	head := n / 2
+	return string(long[:head]) + "…" + string(long[len(long)-(n-head-1):])
+}
+
 // plain reports whether Markdown has no meaning in s, wherever s stands.
 func plain(s string) bool {
 	for i, r := range s {

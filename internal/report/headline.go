@@ -28,7 +28,7 @@ func (s *State) headline() string {
 	}
 	switch {
 	case n.Planned == 0:
-		b.WriteString("no trials")
+		b.WriteString("No trials: nothing was run")
 		return b.String()
 	case n.Reused == n.Planned:
 		fmt.Fprintf(&b, "%d of %d reused: nothing was measured", n.Reused, n.Planned)

@@ -47,7 +47,7 @@ func TestTrialOfTwoExperimentsFailsInEachByItself(t *testing.T) {
 	if f := r.Failures[0]; f.Count != 1 || len(f.Trials) != 1 {
 		t.Errorf("%+v", f)
 	}
-	if md := string(r.Markdown()); !strings.Contains(md, "\n\nIn lr `lr=1 seed=0`, on gpu-a.") {
+	if md := string(r.Markdown()); !strings.Contains(md, "\n\nIn **lr**: `lr=1 seed=0`, on gpu-a.") {
 		t.Errorf("it names a trial that did not fail:\n%s", md)
 	}
 }
@@ -118,5 +118,34 @@ func TestLiveKeepsNoSeries(t *testing.T) {
 	}
 	if n := len(d.(report.TrialDetail).Series); n != 0 {
 		t.Errorf("%d series", n)
+	}
+}
+
+// The commit that mends the cause makes every trial a new one: nothing would be left for --rerun failed.
+func TestNextAfterFailuresSurvivesAChangeOfTheCode(t *testing.T) {
+	_, argv := report.Fold(failures().events).Next()
+	if got := strings.Join(argv, " "); got != "xrun run exp/" {
+		t.Error(got)
+	}
+}
+
+func TestLongValuesKeepTheirEndsAndTheSeed(t *testing.T) {
+	long := "facebook/opt-1.3b-some-very-long-model-identifier-with-suffix-2024-11-"
+	b := newRun("names").sweep("lr", 2, "minimize val_loss", "model="+long+"29,"+long+"30", "depth=3")
+	b.ok("lr", "model="+long+"29 depth=3 seed=0", 0.5)
+	b.fail("lr", "model="+long+"30 depth=3 seed=1", "exit", "exit 1", "")
+	md := string(report.Fold(b.events).Report(report.Options{}).Markdown())
+	for _, want := range []string{"2024-11-29 | ", "2024-11-30 | ", "Values with … in them are whole in report.json.", "seed=1`, on gpu-a"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in\n%s", want, md)
+		}
+	}
+}
+
+func TestRunOfNothingLostNothing(t *testing.T) {
+	now := newRun("20260103-aaaa").plan("lr", 0, "minimize val_loss", nil, nil).done("done", 0)
+	md := string(report.Fold(now.events).Report(report.Options{Previous: report.Fold(good("20260102-aaaa").events)}).Markdown())
+	if !strings.HasPrefix(md, "# No trials: nothing was run\n") || strings.Contains(md, "gone") || strings.Contains(md, "any more") {
+		t.Error(md)
 	}
 }

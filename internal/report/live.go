@@ -170,7 +170,7 @@ func (l *Live) progress() string {
 
 // name is the trial with its experiment.
 func (l *Live) name(t *trial) string {
-	return t.key.Experiment + " " + clip(t.name(), 120, "report.json")
+	return t.key.Experiment + " " + t.name()
 }
 
 // where is how long and where a trial ran: "  (3 min 12 s, gpu-a)".

@@ -47,6 +47,9 @@ func (m *markdown) changes() {
 
 // changed says what is different about one experiment, nothing if nothing is.
 func changed(then, now *Experiment) []string {
+	if len(now.Trials) == 0 {
+		return nil // nothing of it was asked for: nothing is gone
+	}
 	var lines []string
 	if then.of.objective() != now.of.objective() {
 		lines = append(lines, fmt.Sprintf("the objective was to %s %s, now to %s %s: the numbers are not compared",
@@ -135,6 +138,8 @@ func changedWinner(then, now *Experiment) string {
 		return ""
 	case then.Best == nil:
 		return "there was no winner before"
+	case now.Best == nil && len(then.Best.Params) == 0:
+		return fmt.Sprintf("there is no result any more; it was %s", then.scale().format(then.Best.Mean))
 	case now.Best == nil:
 		return fmt.Sprintf("there is no winner any more; it was %s with %s", pointName(then.Best.Params), then.scale().format(then.Best.Mean))
 	case then.Best.Params.String() == now.Best.Params.String():
@@ -165,7 +170,11 @@ func changedLevels(then, now *Experiment) []string {
 		case r.Ranks[0].Tied && r.Ranks[1].Tied:
 			same++
 		default:
-			lines = append(lines, fmt.Sprintf("%s had %s, now %s: %s, more than the noise", pointName(p.is.Params),
+			name := "it"
+			if len(p.is.Params) > 0 {
+				name = pointName(p.is.Params)
+			}
+			lines = append(lines, fmt.Sprintf("%s had %s, now %s: %s, more than the noise", name,
 				f.format(p.was.Mean), f.format(p.is.Mean), difference(p.was.values, p.is.values, now.of.maximize(), f)))
 		}
 	}

@@ -143,7 +143,8 @@ func (s *State) Next() (why string, argv []string) {
 		if n.Succeeded+n.Reused == 0 {
 			return "See why the first one failed", s.xrun("logs", s.ref(s.failures()[0].of[0]))
 		}
-		return "Once the cause is mended, run only what failed again", append(s.again(), "--rerun", "failed")
+		// Not --rerun failed: if mending the cause changes the code, every trial is a new one.
+		return "Once the cause is mended, run it again; what need not be measured again is reused", s.again()
 	case n.Lost+n.NotRun > 0:
 		return "Run what has no result yet", s.again()
 	}

@@ -43,8 +43,15 @@ func (m *markdown) failure(f *Failure, apart bool) {
 	names := make([]string, len(f.of))
 	for i, t := range f.of {
 		names[i] = m.trialName(t)
+		if len(f.Experiments) == 1 {
+			names[i] = code(t.name()) // the experiment stands before them all
+		}
 	}
-	m.printf("\n\nIn %s", list(names, 3))
+	m.printf("\n\nIn ")
+	if len(f.Experiments) == 1 && len(m.state.experiments) > 1 {
+		m.printf("**%s**: ", escapeText(visible(f.Experiments[0])))
+	}
+	m.printf("%s", list(names, 3))
 	if len(f.Hosts) > 0 {
 		hosts := make([]string, len(f.Hosts))
 		for i, h := range f.Hosts {
@@ -64,7 +71,7 @@ func (m *markdown) failure(f *Failure, apart bool) {
 
 // trialName is what the text calls a trial: with its experiment only where there are several.
 func (m *markdown) trialName(t *trial) string {
-	name := code(clip(t.name(), 120, "report.json"))
+	name := code(t.name())
 	if len(m.state.experiments) > 1 {
 		return escapeText(visible(t.key.Experiment)) + " " + name
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/xrun-dev/xrun/internal/noise"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -119,9 +120,16 @@ func (m *markdown) points(x *Experiment) {
 	if len(rows) > maxRows {
 		m.printf("\nThe first %d of %d points; the others are in report.json.\n", maxRows, len(rows))
 	}
+	if slices.ContainsFunc(x.Points, func(p Point) bool { return p.hasLongValue() }) {
+		m.printf("\nValues with … in them are whole in report.json.\n")
+	}
 	if n := legend(x); n != "" {
 		m.printf("\n%s\n", n)
 	}
+}
+
+func (p *Point) hasLongValue() bool {
+	return slices.ContainsFunc(p.Params, func(v plan.Param) bool { return utf8.RuneCountInString(v.Value.String()) > cellLimit })
 }
 
 // legend explains the marks of a table.
@@ -178,7 +186,7 @@ func (t *pointTable) row(p *Point) []string {
 			row = append(row, "–")
 			continue
 		}
-		row = append(row, cell(v.String()))
+		row = append(row, cell(squeeze(v.String(), cellLimit)))
 	}
 	n := fmt.Sprint(p.N)
 	if p.N != len(p.of) {
@@ -316,12 +324,10 @@ func (m *markdown) trials(x *Experiment) {
 	}
 }
 
-func trialState(t *Trial) string {
-	if t.Cause != nil {
-		return cell(t.State + ": " + *t.Cause)
-	}
-	return cell(t.State)
-}
+func trialState(t *Trial) string { return cell(trialEnd(t)) }
+
+// trialEnd is how a trial ended: "failed: oom_gpu".
+func trialEnd(t *Trial) string { return join(strings.ReplaceAll(t.State, "_", " "), deref(t.Cause)) }
 
 func trialTime(t *Trial) string {
 	if t.DurationS == nil {

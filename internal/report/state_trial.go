@@ -237,7 +237,7 @@ func (t *trial) seed() int64 {
 	return t.planned.Seed
 }
 
-// name is what a person calls the trial: its parameters and its seed.
+// name is what a person calls the trial: its parameters, cut in the middle where they are long, and its seed.
 func (t *trial) name() string {
 	if t.planned == nil {
 		return t.key.Trial
@@ -245,5 +245,5 @@ func (t *trial) name() string {
 	if len(t.params) == 0 {
 		return fmt.Sprintf("seed=%d", t.planned.Seed)
 	}
-	return fmt.Sprintf("%s seed=%d", t.params, t.planned.Seed)
+	return fmt.Sprintf("%s seed=%d", squeeze(t.params.String(), nameLimit), t.planned.Seed)
 }
