@@ -149,3 +149,22 @@ func TestRunOfNothingLostNothing(t *testing.T) {
 		t.Error(md)
 	}
 }
+
+func TestFurtherMetricsAreAFew(t *testing.T) {
+	b := newRun("wide").sweep("lr", 1, "minimize val_loss", "lr=1,2")
+	b.ok("lr", "lr=1 seed=0", 1)
+	for i := range b.events {
+		switch e := b.events[i].Body.(type) {
+		case ledger.ExperimentPlanned:
+			e.Metrics = []string{"m1", "m2", "m3", "m4", "m5", "m6"}
+			b.events[i].Body = e
+		case ledger.AttemptFinished:
+			e.Metrics = map[string]ledger.Number{"m2": 1, "m3": 2, "m4": 3, "m5": 4, "m6": 5}
+			b.events[i].Body = e
+		}
+	}
+	md := string(report.Fold(b.events).Report(report.Options{}).Markdown())
+	if !strings.Contains(md, "| val_loss | m2 | m3 | m4 | m5 |  |") {
+		t.Errorf("not the first four that were measured:\n%s", md)
+	}
+}
