@@ -123,6 +123,9 @@ func codeError(experiment string, err error) error {
 // selection says what an experiment ships.
 func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
+	if cache, err := os.UserCacheDir(); err == nil {
+		omit = append(omit, filepath.Join(cache, "xrun")) // jobs lie there: never code, even where the code is the home directory
+	}
 	for d := e.Dir; ; d = filepath.Dir(d) {
 		omit = append(omit, filepath.Join(d, "cue.mod"))
 		if d == j.spec.Root || d == filepath.Dir(d) {
@@ -214,10 +217,6 @@ func (j *job) trees(store checkpoint.Store) map[string]hosts.Tree {
 // openHosts prepares the hosts of the spec. A local host keeps its jobs in the user's cache directory, apart for each
 // state directory.
 func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, func(context.Context) error, error) {
-	work, err := workDir(state)
-	if err != nil {
-		return nil, nil, err
-	}
 	self, err := supervisor()
 	if err != nil {
 		return nil, nil, err
@@ -236,18 +235,19 @@ func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, 
 			continue
 		}
 		cfg := hosts.LocalConfig{
-			Name: h.Name, Workdir: work, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
+			Name: h.Name, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
 			Log: a.log.Named("host").With("host", h.Name),
 		}
-		if h.Workdir != "" {
-			cfg.Workdir = expandHome(h.Workdir)
+		if cfg.Workdir, err = localWorkdir(h.Workdir, state); err != nil {
+			return nil, nil, errors.Join(err, closeAll(context.Background()))
 		}
 		for _, name := range sortedNames(h.Env) {
 			cfg.Env = append(cfg.Env, name+"="+h.Env[name])
 		}
 		l, err := hosts.NewLocal(cfg)
 		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("host %s: %w", h.Name, err), closeAll(context.Background()))
+			out[h.Name] = refusedHost{err} // the others may do
+			continue
 		}
 		locals = append(locals, l)
 		out[h.Name] = l
@@ -264,11 +264,20 @@ func sortedNames(m map[string]string) []string {
 	return names
 }
 
-func expandHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(os.Getenv("HOME"), rest)
+// localWorkdir is where a local host keeps its jobs: where the spec says, seen from the home directory, or in the user's
+// cache directory, apart for each state directory.
+func localWorkdir(wanted, state string) (string, error) {
+	if wanted == "" {
+		return workDir(state)
 	}
-	return path
+	if filepath.IsAbs(wanted) {
+		return wanted, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("workdir %s: %v", wanted, err), hint: "set HOME, or give workdir from the root"}
+	}
+	return filepath.Join(home, strings.TrimPrefix(strings.TrimPrefix(wanted, "~"), "/")), nil
 }
 
 // supervisor is the command that makes this program a supervisor. It holds the program open by its file, so that a
@@ -288,7 +297,7 @@ func supervisor() ([]string, error) {
 func workDir(state string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("the user's cache directory: %w", err)
+		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("the user's cache directory: %v", err), hint: "jobs run there: set HOME or XDG_CACHE_HOME"}
 	}
 	real, err := filepath.EvalSymlinks(state)
 	if err != nil {

@@ -186,7 +186,7 @@ func (r *run) open(ctx context.Context) error {
 		state := ledger.HostState{Host: h.Name, Kind: h.Kind, Slots: c.Slots, GPUs: []ledger.GPU{}, State: "serving"}
 		if err != nil {
 			state.State, state.Reason = "refused", err.Error()
-			r.Log.Warn("host refused", "host", h.Name, "error", err)
+			r.Log.Debug("host refused", "host", h.Name, "error", err)
 		} else {
 			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c})
 		}

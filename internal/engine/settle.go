@@ -159,15 +159,29 @@ func alive(ctx context.Context, h Host, job string) bool {
 	defer cancel()
 	p := &pulse{cancel: cancel}
 	_, err := h.Watch(ctx, job, p)
+	if p.timer != nil {
+		p.timer.Stop()
+	}
 	return err != nil
 }
 
-// A pulse is an observer that has seen enough as soon as the job is not over.
-type pulse struct{ cancel func() }
+// soon is within how long the end follows of a job that has ended.
+const soon = 300 * time.Millisecond
+
+// A pulse is an observer that has seen enough as soon as the job is not over. Of a job that is over a host tells first
+// that it ran, without its process.
+type pulse struct {
+	cancel func()
+	timer  *time.Timer
+}
 
 // Status implements hosts.Observer.
 func (p *pulse) Status(s hosts.Status) {
-	if s.Phase != hosts.Ended {
+	switch {
+	case s.Phase == hosts.Ended:
+	case s.Phase == hosts.Running && s.PID == 0 && p.timer == nil:
+		p.timer = time.AfterFunc(soon, p.cancel)
+	default:
 		p.cancel()
 	}
 }
