@@ -123,6 +123,9 @@ func codeError(experiment string, err error) error {
 // selection says what an experiment ships.
 func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
+	if cache, err := os.UserCacheDir(); err == nil {
+		omit = append(omit, filepath.Join(cache, "xrun")) // jobs lie there: never code, even where the code is the home directory
+	}
 	for d := e.Dir; ; d = filepath.Dir(d) {
 		omit = append(omit, filepath.Join(d, "cue.mod"))
 		if d == j.spec.Root || d == filepath.Dir(d) {

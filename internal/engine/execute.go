@@ -25,6 +25,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 		return res
 	}
 	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
+	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
 		f.rewind()
@@ -124,7 +125,9 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		t.state = out.State
 		bodies = append(bodies, ledger.TrialFinished{Key: t.key(), State: out.State, Cause: out.Cause, Message: out.Message, Attempt: out.Attempt.Attempt})
 	}
-	res.err = errors.Join(f.err, r.append(bodies...))
+	if res.err = errors.Join(f.err, r.append(bodies...)); res.err == nil {
+		f.discard(res.host.host)
+	}
 	return res
 }
 

@@ -30,12 +30,14 @@ type follower struct {
 	a       attempt
 	record  Recorder
 	now     func() time.Time
-	printed func() // called once, when the objective was first printed; may be nil
+	printed func()      // called once, when the objective was first printed; may be nil
+	failed  func(error) // called once, when something cannot be recorded; may be nil
 
 	extract *metric.Extractor
 	tail    tailKeeper
 	phase   hosts.Phase
 	back    bool             // taken back before it ran
+	fetched bool             // its files are home
 	unknown bool             // the host does not answer
 	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
 	pending map[string][]ledger.MetricValue
@@ -151,6 +153,9 @@ func (f *follower) append(bodies ...ledger.Body) {
 		return
 	}
 	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
+	if f.err != nil && f.failed != nil {
+		f.failed(f.err)
+	}
 }
 
 func events(run string, at time.Time, bodies ...ledger.Body) []ledger.Event {
@@ -199,8 +204,16 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}
-	h.Discard(f.a.job)
+	f.fetched = true
 	return out, f.err
+}
+
+// discard lets the host forget the attempt. It comes after the outcome is recorded: until then the job on the host is
+// the only witness, and whoever comes after a crash asks it.
+func (f *follower) discard(h Host) {
+	if f.fetched {
+		h.Discard(f.a.job)
+	}
 }
 
 // fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.

@@ -165,10 +165,7 @@ func (l *lab) interrupted(id string, after time.Duration) Outcome {
 func (l *lab) resume(id string) Outcome {
 	l.t.Helper()
 	cfg := l.config(id)
-	cfg.Adopt = map[string]ledger.OpenAttempt{}
-	for _, o := range l.settle() {
-		cfg.Adopt[o.Trial] = o
-	}
+	cfg.Adopt = l.adopt()
 	seen, err := Review(l.t.Context(), l.ledger, id)
 	if err != nil {
 		l.t.Fatal(err)
@@ -194,6 +191,20 @@ func (l *lab) settle() []ledger.OpenAttempt {
 		l.t.Fatal(err)
 	}
 	return running
+}
+
+// adopt settles what is open, and keeps of what still runs one attempt of each trial.
+func (l *lab) adopt() map[string]ledger.OpenAttempt {
+	l.t.Helper()
+	out := map[string]ledger.OpenAttempt{}
+	for _, o := range l.settle() {
+		if _, taken := out[o.Trial]; !taken {
+			out[o.Trial] = o
+		} else if err := l.settlement().Stop(l.t.Context(), o, "one is enough"); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return out
 }
 
 func (l *lab) events(run string) []ledger.Event {

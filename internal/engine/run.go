@@ -158,7 +158,8 @@ type lane struct {
 	next chan *task
 }
 
-// A result is what a lane says when an attempt is over, or (opened) that it has shown that its code works.
+// A result is what a lane says when an attempt is over, or (opened) while it is not: that it has shown that its code
+// works, or that something could not be recorded.
 type result struct {
 	task   *task
 	host   *hostState
@@ -296,8 +297,10 @@ func (r *run) give(h *hostState) {
 func (r *run) take(res result) error {
 	t, e := res.task, res.task.exp
 	if res.opened {
-		e.gate.open()
-		return nil
+		if res.err == nil {
+			e.gate.open()
+		}
+		return res.err
 	}
 	res.host.busy--
 	r.inFlight--

@@ -15,7 +15,6 @@ import (
 	"github.com/xrun-dev/xrun/internal/hosts/hosttest"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
-	"github.com/xrun-dev/xrun/internal/report"
 )
 
 func TestASweepRunsEveryTrialOnce(t *testing.T) {
@@ -70,6 +69,33 @@ func TestASweepRunsEveryTrialOnce(t *testing.T) {
 	})
 }
 
+func TestAMetricThatIsNewIsReadFromTheLogOfAReusedTrial(t *testing.T) {
+	inLab(t, 2, nil, func(l *lab) {
+		l.host("a", 1, func(job) hosttest.Script { return hosttest.Script{Log: "acc: 0.7\nloss: 0.5\nacc: 0.9\n"} })
+		l.run("r1")
+		second := bodies[ledger.TrialPlanned](l, "r1")[1].Trial
+		for _, f := range bodies[ledger.AttemptFinished](l, "r1") {
+			if f.Trial == second {
+				if err := os.Remove(filepath.Join(l.dir, f.Log)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		l.spec.Experiments[0] = sweepOf("e", 2, func(e *plan.Experiment) { e.Metrics = map[string]plan.Metric{"acc": {Pick: "first"}} })
+		l.spec.Fill()
+		l.run("r2")
+		l.want("r2", "1: reused", "2: reused")
+		got := bodies[ledger.TrialFinished](l, "r2")
+		with, without := got[0].Reused, got[1].Reused
+		if with.Outcome.Metrics["acc"] != 0.7 || *with.Outcome.Objective != 0.5 || len(with.Series) != 2 {
+			t.Errorf("%+v", with)
+		}
+		if _, ok := without.Outcome.Metrics["acc"]; ok || len(without.Outcome.Notes) != 1 || !strings.Contains(without.Outcome.Notes[0], "is gone") {
+			t.Errorf("%+v", without)
+		}
+	})
+}
+
 func TestAnExtendedSweepRunsOnlyWhatIsNew(t *testing.T) {
 	inLab(t, 3, nil, func(l *lab) {
 		h := l.host("a", 1, ok)
@@ -107,7 +133,8 @@ func TestHowAnAttemptEndedDecidesItsCause(t *testing.T) {
 		"GPU memory":      {hosttest.Script{Code: 1, Log: "torch.OutOfMemoryError: CUDA out of memory. Tried\n"}, CauseOOMGPU, "out of GPU memory"},
 		"disk":            {hosttest.Script{Code: 1, Log: "OSError: [Errno 28] No space left on device\n"}, CauseDiskFull, "no space left on a"},
 		"vanished":        {hosttest.Script{End: hosts.Vanished, Code: -1, Reason: "reboot"}, CauseVanished, "reboot"},
-		"never started":   {hosttest.Script{Refuse: errors.New("no such tree")}, CauseSync, "no such tree"},
+		"never started":   {hosttest.Script{End: hosts.NeverStarted, Code: -1}, CauseNeverStarted, "never started"},
+		"not handed over": {hosttest.Script{Refuse: errors.New("no such tree")}, CauseSync, "no such tree"},
 		"refused by disk": {hosttest.Script{Refuse: hosts.ErrDiskFull}, CauseDiskFull, hosts.ErrDiskFull.Error()},
 	} {
 		inLab(t, 1, nil, func(l *lab) {
@@ -135,6 +162,46 @@ func TestANumberThatCannotBeReadDoesNotSpoilALaterOne(t *testing.T) {
 		wantOutcome(t, l.run("r"), "done", 0)
 		if f := bodies[ledger.AttemptFinished](l, "r")[0]; *f.Objective != 0.5 || len(f.Notes) == 0 {
 			t.Errorf("%+v", f)
+		}
+	})
+}
+
+func TestTheSeriesOfAFastPrinterIsThinned(t *testing.T) {
+	inLab(t, 1, nil, func(l *lab) {
+		l.host("a", 1, func(job) hosttest.Script {
+			s := hosttest.Script{Took: 10 * time.Minute}
+			for i := range 600 {
+				s.Later = append(s.Later, hosttest.Line{After: time.Duration(i) * time.Second, Text: strings.Repeat("loss: 1\n", 40)})
+			}
+			return s
+		})
+		l.run("r")
+		ms := bodies[ledger.MetricValues](l, "r")
+		if len(ms) > 30 || len(ms) < 10 {
+			t.Errorf("%d pieces", len(ms))
+		}
+		for _, m := range ms {
+			if len(m.Values) > maxPerFlush {
+				t.Errorf("a piece of %d values", len(m.Values))
+			}
+		}
+		if last := ms[len(ms)-1].Values; last[len(last)-1].Line != 24000 {
+			t.Errorf("the last value is of line %d", last[len(last)-1].Line)
+		}
+	})
+}
+
+func TestArtifactsThatAreTooLargeAreNamed(t *testing.T) {
+	inLab(t, 1, func(e *plan.Experiment) { e.Artifacts.MaxSize, e.Set["artifacts.max_size"] = 5, true }, func(l *lab) {
+		l.host("a", 1, func(j job) hosttest.Script {
+			s := ok(j)
+			s.Artifacts = map[string]string{"a": "123", "b": "1234567"}
+			return s
+		})
+		l.run("r")
+		f := bodies[ledger.AttemptFinished](l, "r")[0]
+		if diff := cmp.Diff([]string{"a"}, f.Artifacts); diff != "" || len(f.Notes) != 1 || !strings.HasPrefix(f.Notes[0], "artifact b stayed on the host") {
+			t.Errorf("%s %q", diff, f.Notes)
 		}
 	})
 }
@@ -240,7 +307,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 }
 
 func TestNothingWaitsOnAHostWhileAnotherIsIdle(t *testing.T) {
-	for range 10 {
+	for range 4 {
 		inLab(t, 4, nil, func(l *lab) {
 			l.host("a", 2, ok)
 			l.host("b", 2, ok)
@@ -251,66 +318,6 @@ func TestNothingWaitsOnAHostWhileAnotherIsIdle(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestNoHostIsAnOutcomeOfItsOwn(t *testing.T) {
-	for name, prepare := range map[string]func(*lab){
-		"no host at all":         func(*lab) {},
-		"none that is eligible":  func(l *lab) { l.host("a", 1, ok); l.spec.Experiments[0].Needs.Labels = map[string]string{"gpu": "yes"} },
-		"one that is down":       func(l *lab) { l.host("a", 1, ok).Unreachable(true) },
-		"one that is not served": func(l *lab) { l.host("a", 1, ok); delete(l.hosts, "a") },
-	} {
-		inLab(t, 2, nil, func(l *lab) {
-			prepare(l)
-			out := l.run("r")
-			wantOutcome(t, out, "no_host", 6)
-			l.want("r", "1: not_run host_down", "2: not_run host_down")
-			if name == "none that is eligible" {
-				if m := bodies[ledger.TrialFinished](l, "r")[0].Message; m != `no host could be used (a: its label gpu is not "yes")` {
-					t.Errorf("%s", m)
-				}
-			}
-		})
-	}
-}
-
-func TestOutcomesAndExitCodes(t *testing.T) {
-	for _, c := range []struct {
-		out  Outcome
-		want string
-		code int
-	}{
-		{Outcome{}, "done", 0},
-		{Outcome{Counts: map[ledger.State]int{ledger.Succeeded: 2, ledger.Reused: 1, ledger.StoppedEarly: 1}, Results: 1}, "done", 0},
-		{Outcome{Counts: map[ledger.State]int{ledger.Succeeded: 1, ledger.Failed: 1}, Results: 1}, "some_failed", 3},
-		{Outcome{Counts: map[ledger.State]int{ledger.Reused: 1, ledger.Lost: 1}, Results: 1}, "some_failed", 3},
-		{Outcome{Counts: map[ledger.State]int{ledger.Succeeded: 1, ledger.NotRun: 1}, Results: 1}, "some_failed", 3},
-		{Outcome{Counts: map[ledger.State]int{ledger.Failed: 3}}, "nothing_usable", 4},
-		{Outcome{Counts: map[ledger.State]int{ledger.NotRun: 3}, NoHost: true}, "no_host", 6},
-	} {
-		wantOutcome(t, c.out, c.want, c.code)
-	}
-}
-
-func TestALiveReportIsTheReplayedOne(t *testing.T) {
-	inLab(t, 6, func(e *plan.Experiment) { e.Sweep.Canary = &plan.Canary{For: plan.Duration(time.Minute)} }, func(l *lab) {
-		l.host("a", 2, func(j job) hosttest.Script {
-			switch j.x() {
-			case "3":
-				return fails(1, "boom\n")(j)
-			case "4":
-				return hosttest.Script{Took: time.Minute, Log: "loss: nan\n"}
-			}
-			return ok(j)
-		})
-		live := new(report.State)
-		l.ledger.Listen(func(e ledger.Event) { live.Apply(e) })
-		l.run("r")
-		opt := report.Options{XrunVersion: "test"}
-		if diff := cmp.Diff(string(live.Report(opt).JSON()), string(report.Fold(l.events("r")).Report(opt).JSON())); diff != "" {
-			t.Error(diff)
-		}
-	})
 }
 
 func TestAPanicOfOursIsABugAndLeavesTheOthersRunning(t *testing.T) {

@@ -104,7 +104,11 @@ func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt)
 	if policy(Cause(out.Cause)).Blame == BlameCode || out.Cause == "" {
 		bodies = append(bodies, ledger.TrialFinished{Key: o.Key, State: out.State, Cause: out.Cause, Message: out.Message, Attempt: o.Attempt.Attempt})
 	}
-	return s.Record.Append(ctx, events(o.Run, s.Now(), bodies...)...)
+	if err := s.Record.Append(ctx, events(o.Run, s.Now(), bodies...)...); err != nil {
+		return err
+	}
+	f.discard(h)
+	return nil
 }
 
 func (s *Settlement) recorded(ctx context.Context, run string) (*recorded, error) {
