@@ -134,7 +134,7 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	}
 	return checkpoint.Selection{
 		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
-		Omit: sortedUnique(omit), MaxSize: int64(e.Code.MaxSize),
+		Omit: sortedUnique(omit), OmitFile: specfile.Finder(), MaxSize: int64(e.Code.MaxSize),
 	}
 }
 
