@@ -266,7 +266,8 @@ func (f *fuse) finished(res result) {
 		return
 	}
 	sig := res.out.Signature
-	if sig == "" {
+	// Diverged says something about the point, a learning rate that is too high: the code ran.
+	if sig == "" || Cause(res.out.Cause) == CauseDiverged {
 		return
 	}
 	if f.counts == nil {
