@@ -21,7 +21,7 @@ var imports = map[string][]string{
 		"internal/ledger", "internal/report", "schema",
 	},
 	// Runs a plan. What lies beneath it is its own.
-	"internal/engine": {"internal/plan", "internal/hosts", "internal/ledger", "internal/engine/metric"},
+	"internal/engine": {"internal/plan", "internal/hosts", "internal/ledger", "internal/engine/metric", "internal/engine/checkpoint"},
 	// Bytes and numbers; they know nobody.
 	"internal/engine/metric":     {},
 	"internal/engine/checkpoint": {},

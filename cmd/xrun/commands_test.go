@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -123,4 +124,23 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 			return err != nil || strings.Contains(string(b), ") Z ")
 		})
 	}
+}
+
+// waitEnd waits until one of the jobs whose directories match has ended and its supervisor has let go of it.
+func waitEnd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: waitend job-directory-pattern")
+	}
+	poll(ts, "no job of "+args[0]+" ends", func() bool {
+		found, err := filepath.Glob(ts.MkAbs(filepath.Join(args[0], "exit")))
+		ts.Check(err)
+		return slices.ContainsFunc(found, func(exit string) bool {
+			lock, err := os.Open(filepath.Join(filepath.Dir(exit), "lock"))
+			if err != nil {
+				return false
+			}
+			defer lock.Close()
+			return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
+		})
+	})
 }

@@ -14,6 +14,9 @@ type helpCmd struct {
 	Topic string `arg:"" optional:"" enum:",exit-codes,files,environment,metrics,placeholders,causes,events" default:"" help:"exit-codes, files, environment, metrics, placeholders, causes or events."`
 }
 
+// Help is the example.
+func (helpCmd) Help() string { return "Example:\n  xrun help exit-codes" }
+
 // Run prints a page.
 func (c *helpCmd) Run(a *app) error {
 	text := topics[c.Topic]
@@ -82,6 +85,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
 <state>/runs/<run>/report.json         for programs
 <state>/runs/<run>/events.jsonl        one event a line (xrun help events)
 <state>/runs/<run>/<experiment>/<trial>/attempt-N/{log,result.json,artifacts/…}
+                                       <trial> begins with its values and ends with its id
 <state>/code/                          spec and shipped bytes of runs
 <cache>/xrun/<state id>/work/          jobs on this machine, in the user's cache directory
 `,

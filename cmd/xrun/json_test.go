@@ -33,7 +33,7 @@ func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func lookup(v any, path string) (any, bool) {
-	if path == "" {
+	if path == "" || path == "." {
 		return v, true
 	}
 	name, rest, _ := strings.Cut(path, ".")

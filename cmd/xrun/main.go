@@ -56,6 +56,9 @@ type interrupted struct{ os.Signal }
 
 func (i interrupted) Error() string { return "signal: " + i.String() }
 
+// Is makes it a cancellation like any other.
+func (i interrupted) Is(target error) bool { return target == context.Canceled }
+
 // exitCode is what kong is made to panic with when it wants to exit.
 type exitCode int
 

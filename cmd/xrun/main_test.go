@@ -44,6 +44,7 @@ func TestScript(t *testing.T) {
 			"take":     take,
 			"snapshot": snapshot,
 			"gone":     gone,
+			"waitend":  waitEnd,
 		},
 	})
 }

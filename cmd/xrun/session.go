@@ -40,7 +40,15 @@ func (a *app) open(ctx context.Context, state, overlap string) (*session, error)
 	if err := makeState(state); err != nil {
 		return nil, err
 	}
-	lock, err := lockState(ctx, state, overlap == "wait")
+	var wait func(*lockedError)
+	if overlap == "wait" {
+		wait = func(e *lockedError) {
+			if !a.Quiet {
+				fmt.Fprintf(a.stderr, "xrun: waiting: %s\n", e)
+			}
+		}
+	}
+	lock, err := lockState(ctx, state, wait)
 	if e, ok := errors.AsType[*lockedError](err); ok && overlap == "skip" {
 		return nil, a.skip(state, e)
 	} else if ok {

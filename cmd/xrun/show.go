@@ -68,6 +68,14 @@ func (c *showCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if t.experiment == "" && c.Output == "json" {
+		r, err := buildReport(ctx, l, t.run.ID)
+		if err != nil {
+			return err
+		}
+		_, err = a.stdout.Write(r.JSON())
+		return err
+	}
 	v, err := t.fold.ShowJSON(t.experiment, t.trial)
 	if err != nil {
 		return t.wrong(err)

@@ -81,10 +81,7 @@ func (c *initCmd) Run(a *app) error {
 		return &cliError{code: exitUsage, kind: "init", msg: err.Error(), hint: hintOf(err)}
 	}
 	for _, f := range files {
-		if rel, err := filepath.Rel(a.Dir, f); err == nil {
-			f = rel
-		}
-		fmt.Fprintln(a.stdout, f)
+		fmt.Fprintln(a.stdout, filepath.Join(c.Path, f))
 	}
 	if !a.Quiet {
 		fmt.Fprintf(a.stderr, "next: xrun plan %s\n", c.Path)

@@ -74,13 +74,13 @@ func (e *lockedError) Error() string {
 // stateLock is the lock of a state directory. The kernel frees it with the process, so it is never stale.
 type stateLock struct{ f *os.File }
 
-// lockState takes the lock, or returns a lockedError. With wait it waits for it.
-func lockState(ctx context.Context, dir string, wait bool) (*stateLock, error) {
+// lockState takes the lock, or returns a lockedError. With wait it waits for it, once it has told for whom.
+func lockState(ctx context.Context, dir string, wait func(*lockedError)) (*stateLock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory: %w", err)
 	}
-	for {
+	for told := false; ; told = true {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return &stateLock{f}, nil
@@ -88,12 +88,15 @@ func lockState(ctx context.Context, dir string, wait bool) (*stateLock, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock state directory %s: %w", dir, err), f.Close())
 		}
-		if !wait {
-			var h holder
-			if b, err := os.ReadFile(f.Name()); err == nil {
-				_ = json.Unmarshal(b, &h) // a holder that has not written its name yet stays "another xrun"
-			}
+		var h holder
+		if b, err := os.ReadFile(f.Name()); err == nil {
+			_ = json.Unmarshal(b, &h) // a holder that has not written its name yet stays "another xrun"
+		}
+		if wait == nil {
 			return nil, errors.Join(&lockedError{h}, f.Close())
+		}
+		if !told {
+			wait(&lockedError{h})
 		}
 		select {
 		case <-ctx.Done():

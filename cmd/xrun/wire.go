@@ -53,6 +53,19 @@ func (a *app) loadSpec(ctx context.Context, paths []string) (*plan.Spec, error) 
 	return specfile.Load(ctx, specfile.Options{Dir: a.Dir, Paths: paths, Tags: a.Tags, Inventory: a.Inventory, UserConfig: config})
 }
 
+// codeDir is the directory of an experiment's code. code.path starts at the package; without it the code is the
+// repository, and outside git the package's directory.
+func codeDir(e *plan.Experiment) string {
+	switch root := checkpoint.FindRoot(e.Dir); {
+	case filepath.IsAbs(e.Code.Path):
+		return filepath.Clean(e.Code.Path)
+	case e.Code.Path == "" && root != "":
+		return root
+	default:
+		return filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
+	}
+}
+
 // load reads the spec of paths and lists the code of its experiments.
 func (a *app) load(ctx context.Context, paths []string) (*job, error) {
 	spec, err := a.loadSpec(ctx, paths)
@@ -72,13 +85,11 @@ func (j *job) scan(ctx context.Context) error {
 	done := map[string]*checkpoint.Manifest{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
-		sel, err := j.selection(e)
-		if err != nil {
-			return err
-		}
+		sel := j.selection(e)
 		key := fmt.Sprintf("%q", []any{sel.Dir, sel.Include, sel.Exclude, sel.Ignore, sel.MaxSize})
 		m, ok := done[key]
 		if !ok {
+			var err error
 			if m, err = checkpoint.Scan(ctx, sel); err != nil {
 				return codeError(e.Name, err)
 			}
@@ -109,36 +120,22 @@ func codeError(experiment string, err error) error {
 	return e
 }
 
-// selection says what an experiment ships. code.path starts at the package; without it the code is the repository, and
-// outside git the package's directory.
-func (j *job) selection(e *plan.Experiment) (checkpoint.Selection, error) {
-	dir := e.Dir
-	if root := checkpoint.FindRoot(e.Dir); e.Code.Path == "" && root != "" {
-		dir = root
-	} else if e.Code.Path != "" {
-		dir = filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
-		if filepath.IsAbs(e.Code.Path) {
-			dir = filepath.Clean(e.Code.Path)
-		}
-	}
-	within := j.spec.Root
-	if rel, err := filepath.Rel(within, dir); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return checkpoint.Selection{}, &cliError{
-			code: exitUsage, kind: "spec", msg: fmt.Sprintf("experiment %s: code.path %q leads out of %s", e.Name, e.Code.Path, within),
-			hint: "code lies within the repository of the experiment",
-		}
-	}
+// selection says what an experiment ships.
+func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
+	if cache, err := os.UserCacheDir(); err == nil {
+		omit = append(omit, filepath.Join(cache, "xrun")) // jobs lie there: never code, even where the code is the home directory
+	}
 	for d := e.Dir; ; d = filepath.Dir(d) {
 		omit = append(omit, filepath.Join(d, "cue.mod"))
-		if d == within || d == filepath.Dir(d) {
+		if d == j.spec.Root || d == filepath.Dir(d) {
 			break
 		}
 	}
 	return checkpoint.Selection{
-		Dir: dir, Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
-		Omit: sortedUnique(omit), MaxSize: int64(e.Code.MaxSize),
-	}, nil
+		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
+		Omit: sortedUnique(omit), OmitFile: specfile.Finder(), MaxSize: int64(e.Code.MaxSize),
+	}
 }
 
 // basis gathers what the plan depends on.
@@ -220,10 +217,6 @@ func (j *job) trees(store checkpoint.Store) map[string]hosts.Tree {
 // openHosts prepares the hosts of the spec. A local host keeps its jobs in the user's cache directory, apart for each
 // state directory.
 func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, func(context.Context) error, error) {
-	work, err := workDir(state)
-	if err != nil {
-		return nil, nil, err
-	}
 	self, err := supervisor()
 	if err != nil {
 		return nil, nil, err
@@ -242,18 +235,19 @@ func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, 
 			continue
 		}
 		cfg := hosts.LocalConfig{
-			Name: h.Name, Workdir: work, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
+			Name: h.Name, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
 			Log: a.log.Named("host").With("host", h.Name),
 		}
-		if h.Workdir != "" {
-			cfg.Workdir = expandHome(h.Workdir)
+		if cfg.Workdir, err = localWorkdir(h.Workdir, state); err != nil {
+			return nil, nil, errors.Join(err, closeAll(context.Background()))
 		}
 		for _, name := range sortedNames(h.Env) {
 			cfg.Env = append(cfg.Env, name+"="+h.Env[name])
 		}
 		l, err := hosts.NewLocal(cfg)
 		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("host %s: %w", h.Name, err), closeAll(context.Background()))
+			out[h.Name] = refusedHost{err} // the others may do
+			continue
 		}
 		locals = append(locals, l)
 		out[h.Name] = l
@@ -270,11 +264,20 @@ func sortedNames(m map[string]string) []string {
 	return names
 }
 
-func expandHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(os.Getenv("HOME"), rest)
+// localWorkdir is where a local host keeps its jobs: where the spec says, seen from the home directory, or in the user's
+// cache directory, apart for each state directory.
+func localWorkdir(wanted, state string) (string, error) {
+	if wanted == "" {
+		return workDir(state)
 	}
-	return path
+	if filepath.IsAbs(wanted) {
+		return wanted, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("workdir %s: %v", wanted, err), hint: "set HOME, or give workdir from the root"}
+	}
+	return filepath.Join(home, strings.TrimPrefix(strings.TrimPrefix(wanted, "~"), "/")), nil
 }
 
 // supervisor is the command that makes this program a supervisor. It holds the program open by its file, so that a
@@ -294,7 +297,7 @@ func supervisor() ([]string, error) {
 func workDir(state string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("the user's cache directory: %w", err)
+		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("the user's cache directory: %v", err), hint: "jobs run there: set HOME or XDG_CACHE_HOME"}
 	}
 	real, err := filepath.EvalSymlinks(state)
 	if err != nil {

@@ -16,7 +16,7 @@ const chunk = 1000
 // declare records the plan, settles what can be reused, and fills the queue with the rest. Of a resumed run only what
 // is new is recorded.
 func (r *run) declare(ctx context.Context) error {
-	d := &declaration{run: r}
+	d := &declaration{run: r, adopted: map[string]bool{}}
 	for i := range r.Plan.Experiments {
 		if err := d.experiment(ctx, &r.Plan.Experiments[i]); err != nil {
 			return err
@@ -37,7 +37,8 @@ func (r *run) declare(ctx context.Context) error {
 // A declaration gathers facts and stores them in chunks.
 type declaration struct {
 	*run
-	bodies []ledger.Body
+	bodies  []ledger.Body
+	adopted map[string]bool // jobs
 }
 
 func (d *declaration) add(b ledger.Body) error {
@@ -95,7 +96,6 @@ func (d *declaration) experiment(ctx context.Context, pe *plan.PlannedExperiment
 	if shut {
 		e.gate = newGate(durationOf(&spec.Sweep.Canary.For), true)
 	}
-	e.fuse.hosts = len(e.eligible)
 	e.pending = append(adopted, e.pending...)
 	d.experiments = append(d.experiments, e)
 	return nil
@@ -120,7 +120,9 @@ func (d *declaration) trial(ctx context.Context, e *experimentState, index int) 
 		}
 		t.attempts = d.Seen.Attempts[key]
 	}
-	if open, ok := d.Adopt[t.trial.ID]; ok {
+	// Two experiments may have a trial of one id; a job belongs to one of them.
+	if open, ok := d.Adopt[t.trial.ID]; ok && !d.adopted[open.Job] && (open.Run != d.Run || open.Key == key) {
+		d.adopted[open.Job] = true
 		t.adopt = &open
 		return t, nil
 	}

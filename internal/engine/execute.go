@@ -25,12 +25,19 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 		return res
 	}
 	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
-	if t.adopt == nil {
+	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
+	if t.adopt != nil && r.Seen != nil {
+		f.told = r.Seen.Told[a.Attempt]
+		f.rewind()
+	}
+	if t.adopt != nil {
+		t.arrived() // it is there already: those behind it need not wait until it ends
+	} else {
 		cause, err := CauseSync, placed
 		if err == nil {
 			cause, err = r.start(ctx, h, t, a, place)
 		}
-		if err != nil {
+		if err != nil && !(placed == nil && errors.Is(err, hosts.ErrUnreachable)) { // else it may have got there
 			if ctx.Err() != nil {
 				return res // the intent stays open: whoever comes next looks at the host
 			}
@@ -118,13 +125,15 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		t.state = out.State
 		bodies = append(bodies, ledger.TrialFinished{Key: t.key(), State: out.State, Cause: out.Cause, Message: out.Message, Attempt: out.Attempt.Attempt})
 	}
-	res.err = errors.Join(f.err, r.append(bodies...))
+	if res.err = errors.Join(f.err, r.append(bodies...)); res.err == nil {
+		f.discard(res.host.host)
+	}
 	return res
 }
 
 // elsewhere reports whether a trial that a host failed may be tried on another. It reads only what does not change.
 func (r *run) elsewhere(t *task, h *hostState) bool {
-	if t.attempts >= maxHostFaults {
+	if len(t.tried)+1 >= maxHostFaults {
 		return false
 	}
 	return slices.ContainsFunc(r.hosts, func(o *hostState) bool {

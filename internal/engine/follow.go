@@ -30,12 +30,16 @@ type follower struct {
 	a       attempt
 	record  Recorder
 	now     func() time.Time
-	printed func() // called once, when the objective was first printed; may be nil
+	printed func()      // called once, when the objective was first printed; may be nil
+	failed  func(error) // called once, when something cannot be recorded; may be nil
 
 	extract *metric.Extractor
 	tail    tailKeeper
 	phase   hosts.Phase
-	back    bool // taken back before it ran
+	back    bool             // taken back before it ran
+	fetched bool             // its files are home
+	unknown bool             // the host does not answer
+	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
 	pending map[string][]ledger.MetricValue
 	flushed time.Time
 	every   time.Duration
@@ -51,14 +55,29 @@ const (
 
 func newFollower(a attempt, record Recorder, now func() time.Time, printed func()) *follower {
 	f := &follower{a: a, record: record, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
-	f.extract = metric.New(wants(a.exp), f.reading)
+	f.rewind()
 	return f
+}
+
+// rewind is for a log that comes from its beginning: the metrics are found again, what was recorded is not recorded again.
+func (f *follower) rewind() {
+	recorded := maps.Clone(f.told)
+	f.tail = tailKeeper{}
+	f.extract = metric.New(wants(f.a.exp), func(r metric.Reading) {
+		if r.Line > recorded[r.Metric] {
+			f.reading(r)
+		}
+	})
 }
 
 // Status implements hosts.Observer.
 func (f *follower) Status(s hosts.Status) {
 	first := f.phase != hosts.Running && s.Phase == hosts.Running
 	f.phase = s.Phase
+	if f.unknown && s.Phase == hosts.Running && !first {
+		f.append(ledger.AttemptState{Attempt: f.a.Attempt, State: ledger.Running, Reason: "the host answers again"})
+	}
+	f.unknown = false
 	if !first {
 		return
 	}
@@ -102,6 +121,10 @@ func (f *follower) keep(r metric.Reading) {
 		v.Step = &step
 	}
 	f.pending[r.Metric] = append(f.pending[r.Metric], v)
+	if f.told == nil {
+		f.told = map[string]int64{}
+	}
+	f.told[r.Metric] = r.Line
 }
 
 // series takes what is pending.
@@ -130,6 +153,9 @@ func (f *follower) append(bodies ...ledger.Body) {
 		return
 	}
 	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
+	if f.err != nil && f.failed != nil {
+		f.failed(f.err)
+	}
 }
 
 func events(run string, at time.Time, bodies ...ledger.Body) []ledger.Event {
@@ -153,33 +179,59 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	// What has ended is brought home and recorded even if xrun is leaving: it takes a moment, and saves a run.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
-	defer cancel()
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
-	artifacts, left, ferr := h.Fetch(ctx, f.a.job, f.a.dir(state), int64(f.a.exp.Artifacts.MaxSize))
 	out := f.judge(exit)
+	artifacts, left, ferr := f.fetch(ctx, h, state)
+	if errors.Is(ferr, errLeft) {
+		return ledger.AttemptFinished{}, errLeft
+	}
+	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
 	out.Artifacts = append([]string{}, artifacts...)
 	out.Log = f.a.home + "/log"
 	for _, name := range left {
 		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size", name))
 	}
 	if ferr != nil {
-		if out.State == ledger.Succeeded {
-			out.State, out.Cause = ledger.Failed, string(CauseSync)
+		why := fmt.Sprintf("its files did not come home: %v", ferr)
+		if out.State != ledger.Succeeded {
+			out.Notes = append(out.Notes, why)
+			return out, f.err
 		}
-		out.Message = fmt.Sprintf("its files did not come home: %v", ferr)
+		out.State, out.Cause, out.Message, out.Objective, out.Partial = ledger.Failed, string(CauseSync), why, nil, true
+		out.Signature = signature(CauseSync, nil, []string{ferr.Error()})
 		return out, f.err
 	}
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}
-	h.Discard(f.a.job)
+	f.fetched = true
 	return out, f.err
 }
 
+// discard lets the host forget the attempt. It comes after the outcome is recorded: until then the job on the host is
+// the only witness, and whoever comes after a crash asks it.
+func (f *follower) discard(h Host) {
+	if f.fetched {
+		h.Discard(f.a.job)
+	}
+}
+
+// fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.
+func (f *follower) fetch(ctx context.Context, h Host, state string) (artifacts, left []string, err error) {
+	for {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
+		artifacts, left, err = h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
+		cancel()
+		if !errors.Is(err, hosts.ErrUnreachable) {
+			return artifacts, left, err
+		}
+		if !f.wait(ctx, err) {
+			return nil, nil, errLeft
+		}
+	}
+}
+
 func (f *follower) watch(ctx context.Context, h Host) (hosts.Exit, error) {
-	unknown := false
 	for {
 		exit, err := h.Watch(ctx, f.a.job, f)
 		switch {
@@ -190,14 +242,22 @@ func (f *follower) watch(ctx context.Context, h Host) (hosts.Exit, error) {
 		case !errors.Is(err, hosts.ErrUnreachable):
 			return exit, fmt.Errorf("watch %s on %s: %w", f.a.job, f.a.host, err)
 		}
-		if !unknown {
-			unknown = true
-			f.append(ledger.AttemptState{Attempt: f.a.Attempt, State: ledger.Unknown, Reason: err.Error()})
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryUnreachable):
-		}
+		f.wait(ctx, err)
+		f.rewind()
+	}
+}
+
+// wait records that the host does not answer, and reports after a while whether to go on.
+func (f *follower) wait(ctx context.Context, why error) bool {
+	if !f.unknown {
+		f.unknown = true
+		f.append(ledger.AttemptState{Attempt: f.a.Attempt, State: ledger.Unknown, Reason: why.Error()})
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(retryUnreachable):
+		return true
 	}
 }
 
@@ -210,6 +270,7 @@ func (f *follower) takeBack(ctx context.Context, h Host) (hosts.Exit, error) {
 		return hosts.Exit{}, errLeft
 	}
 	f.back = true
+	f.rewind()
 	exit, err := h.Watch(ctx, f.a.job, f)
 	if err != nil {
 		return exit, errLeft

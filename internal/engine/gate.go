@@ -64,6 +64,9 @@ func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 		return
 	}
 	g.bird = nil
+	if out.State != ledger.Failed { // somebody stopped it: that says nothing
+		return
+	}
 	if g.sigs[out.Signature] {
 		g.blown = fmt.Sprintf("two trials that went ahead failed in the same way: %s", out.Signature)
 		return
@@ -79,10 +82,16 @@ func (r *run) nextGate() (time.Duration, bool) {
 	var least time.Duration
 	found := false
 	for _, e := range r.experiments {
-		if g := &e.gate; g.shut && g.bird != nil && len(e.pending) > 0 {
-			if d := max(0, g.live-r.Now().Sub(g.since)); !found || d < least {
-				least, found = d, true
-			}
+		g := &e.gate
+		if !g.shut || g.bird == nil || len(e.pending) == 0 {
+			continue
+		}
+		d := g.live - r.Now().Sub(g.since)
+		if d <= 0 {
+			g.open() // here too: while no slot is free nobody asks whether it may
+		}
+		if d = max(0, d); !found || d < least {
+			least, found = d, true
 		}
 	}
 	return least, found

@@ -33,9 +33,9 @@ type Runner interface {
 type Files interface {
 	// Place says where a job lies, or would lie. Each call finds a port.
 	Place(ctx context.Context, id string) (hosts.Place, error)
-	// Fetch brings the log of an ended job to dir/log and what it left in Place.Out to dir/artifacts, whole or not at
-	// all, and returns the artifacts' paths, sorted. More than limit bytes of artifacts stay on the host: left names them.
-	Fetch(ctx context.Context, id, dir string, limit int64) (artifacts, left []string, err error)
+	// Fetch brings the log of an ended job to dir/log and the files that are wanted to dir/artifacts, whole or not at
+	// all, and returns the artifacts' paths, sorted. What is above the limit stays on the host: left names it.
+	Fetch(ctx context.Context, id, dir string, want hosts.Want) (artifacts, left []string, err error)
 	// Discard deletes what is left of an ended job, in the background.
 	Discard(id string)
 }

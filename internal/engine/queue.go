@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -32,8 +33,8 @@ type experimentState struct {
 	spec     *plan.Experiment
 	planned  *plan.PlannedExperiment
 	command  *plan.Command
-	eligible []string          // hosts
-	refused  map[string]string // hosts that turned out to be unusable for it, and why
+	eligible []string           // hosts
+	refused  map[string]refusal // hosts that turned out to be unusable for it
 	pending  []*task
 	inFlight int
 	counts   map[ledger.State]int
@@ -41,6 +42,12 @@ type experimentState struct {
 	ended    bool
 	gate     gate
 	fuse     fuse
+}
+
+// A refusal is why the trials of an experiment are not tried on a host any more.
+type refusal struct {
+	cause   Cause
+	message string
 }
 
 func (e *experimentState) total() int {
@@ -51,17 +58,31 @@ func (e *experimentState) total() int {
 	return n
 }
 
-// finish books the final state of a task.
-func (e *experimentState) finish(t *task, res result) {
+// finish books the final state of a task, and reports whether it may leave others without a place to go.
+func (e *experimentState) finish(t *task, res result) bool {
 	e.counts[t.state]++
 	e.gate.finished(t, res.out)
 	e.fuse.finished(res)
-	if p := policy(Cause(res.out.Cause)); p.Host && t.state == ledger.Failed {
-		if e.refused == nil {
-			e.refused = map[string]string{}
-		}
-		e.refused[res.host.name] = res.out.Message
+	cause := Cause(res.out.Cause)
+	if t.state != ledger.Failed || !policy(cause).Host {
+		return e.blown() != ""
 	}
+	e.refuse(res.host.name, refusal{cause, res.out.Message})
+	return true
+}
+
+// refuse keeps the experiment off a host from now on.
+func (e *experimentState) refuse(host string, why refusal) {
+	if e.refused == nil {
+		e.refused = map[string]refusal{}
+	}
+	e.refused[host] = why
+}
+
+// takes reports whether the experiment may use the host.
+func (e *experimentState) takes(host string) bool {
+	_, refused := e.refused[host]
+	return !refused && slices.Contains(e.eligible, host)
 }
 
 // may reports whether a task may go to the host.
@@ -69,8 +90,7 @@ func (e *experimentState) may(t *task, host string) bool {
 	if t.adopt != nil {
 		return t.adopt.Host == host
 	}
-	_, refused := e.refused[host]
-	return !refused && slices.Contains(e.eligible, host) && !slices.Contains(t.tried, host)
+	return e.takes(host) && !slices.Contains(t.tried, host)
 }
 
 // next takes the next task for h out of the queue: by priority of the experiment, then in plan order. What already runs
@@ -87,7 +107,10 @@ func (r *run) next(h *hostState) *task {
 		}
 	}
 	for _, e := range r.experiments {
-		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.gate.admitsAny(r.Now()) {
+		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.takes(h.name) || !e.gate.admitsAny(r.Now()) {
+			continue
+		}
+		if h.busy >= h.cap.Slots && r.idle(e, h) {
 			continue
 		}
 		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) })
@@ -103,6 +126,11 @@ func (r *run) next(h *hostState) *task {
 		return t
 	}
 	return nil
+}
+
+// idle reports whether another host has a slot free that e may use: nothing waits on one host while another is idle.
+func (r *run) idle(e *experimentState, h *hostState) bool {
+	return slices.ContainsFunc(r.hosts, func(o *hostState) bool { return o != h && o.busy < o.cap.Slots && e.takes(o.name) })
 }
 
 // take removes a task from the queue. It is nearly always the first, which must not cost the length of the queue.
@@ -157,11 +185,25 @@ func (r *run) abandon() error {
 	return nil
 }
 
+// lacks says what an experiment needs and a host has not; "" if nothing. What is not known is taken to be there. Memory
+// is met within 5 %: a 32 GB machine reports less.
+func lacks(n plan.Needs, c hosts.Capacity) string {
+	switch {
+	case c.CPUs > 0 && n.CPUs > c.CPUs:
+		return fmt.Sprintf("has %d CPUs, %d are needed", c.CPUs, n.CPUs)
+	case c.Memory > 0 && float64(n.Memory)*0.95 > float64(c.Memory):
+		return fmt.Sprintf("has %s of memory, %s are needed", plan.Bytes(c.Memory), n.Memory)
+	case c.Disk > 0 && int64(n.Disk) > c.Disk:
+		return fmt.Sprintf("has %s of free disk, %s are needed", plan.Bytes(c.Disk), n.Disk)
+	}
+	return ""
+}
+
 // whyNowhere says why no host may have the task.
 func (e *experimentState) whyNowhere(t *task) (Cause, string) {
 	for _, h := range e.eligible {
-		if why, ok := e.refused[h]; ok {
-			return CauseNotFound, why
+		if why, ok := e.refused[h]; ok && why.cause != "" {
+			return why.cause, why.message
 		}
 	}
 	e.noHost = e.noHost || len(t.tried) == 0
@@ -169,6 +211,11 @@ func (e *experimentState) whyNowhere(t *task) (Cause, string) {
 	for _, c := range e.planned.Hosts {
 		if c.WhyNot != nil {
 			whys = append(whys, c.Name+": "+*c.WhyNot)
+		}
+	}
+	for _, h := range e.eligible {
+		if why, ok := e.refused[h]; ok {
+			whys = append(whys, h+": "+why.message)
 		}
 	}
 	if len(whys) == 0 {
@@ -219,7 +266,8 @@ func (f *fuse) finished(res result) {
 		return
 	}
 	sig := res.out.Signature
-	if sig == "" {
+	// Diverged says something about the point, a learning rate that is too high: the code ran.
+	if sig == "" || Cause(res.out.Cause) == CauseDiverged {
 		return
 	}
 	if f.counts == nil {

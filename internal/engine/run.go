@@ -45,8 +45,9 @@ type Seen struct {
 	Experiments map[string]bool
 	Planned     map[ledger.Key]bool
 	Final       map[ledger.Key]ledger.State
-	Attempts    map[ledger.Key]int // the highest attempt number
-	Finished    map[string]bool    // experiments with their end recorded
+	Attempts    map[ledger.Key]int                  // the highest attempt number
+	Told        map[ledger.Attempt]map[string]int64 // by metric the last line of the log whose values are recorded
+	Finished    map[string]bool                     // experiments with their end recorded
 }
 
 // An Outcome is how a run, or this process's part of it, ended.
@@ -157,7 +158,8 @@ type lane struct {
 	next chan *task
 }
 
-// A result is what a lane says when an attempt is over, or (opened) that it has shown that its code works.
+// A result is what a lane says when an attempt is over, or (opened) while it is not: that it has shown that its code
+// works, or that something could not be recorded.
 type result struct {
 	task   *task
 	host   *hostState
@@ -184,12 +186,22 @@ func (r *run) open(ctx context.Context) error {
 		state := ledger.HostState{Host: h.Name, Kind: h.Kind, Slots: c.Slots, GPUs: []ledger.GPU{}, State: "serving"}
 		if err != nil {
 			state.State, state.Reason = "refused", err.Error()
-			r.Log.Warn("host refused", "host", h.Name, "error", err)
+			r.Log.Debug("host refused", "host", h.Name, "error", err)
 		} else {
 			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c})
 		}
 		if err := r.append(state); err != nil {
 			return err
+		}
+	}
+	for _, e := range r.experiments {
+		for _, h := range r.hosts {
+			if why := lacks(e.spec.Needs, h.cap); why != "" {
+				e.refuse(h.name, refusal{message: why})
+			}
+			if e.takes(h.name) {
+				e.fuse.hosts++
+			}
 		}
 	}
 	return nil
@@ -285,8 +297,10 @@ func (r *run) give(h *hostState) {
 func (r *run) take(res result) error {
 	t, e := res.task, res.task.exp
 	if res.opened {
-		e.gate.open()
-		return nil
+		if res.err == nil {
+			e.gate.open()
+		}
+		return res.err
 	}
 	res.host.busy--
 	r.inFlight--
@@ -308,8 +322,7 @@ func (r *run) take(res result) error {
 		e.gate.leave(t)
 		return nil
 	}
-	e.finish(t, res)
-	r.changed = true
+	r.changed = e.finish(t, res) || r.changed
 	return r.settleExperiment(e)
 }
 

@@ -35,6 +35,17 @@ type Settlement struct {
 type recorded struct {
 	experiments map[string]*plan.Experiment
 	trials      map[ledger.Key]plan.Trial
+	told        map[ledger.Attempt]map[string]int64
+}
+
+// tell notes which lines of a log are recorded.
+func tell(told map[ledger.Attempt]map[string]int64, b ledger.MetricValues) {
+	if told[b.Attempt] == nil {
+		told[b.Attempt] = map[string]int64{}
+	}
+	if n := len(b.Values); n > 0 {
+		told[b.Attempt][b.Metric] = b.Values[n-1].Line
+	}
 }
 
 // Settle records the outcome of every open attempt that has ended meanwhile, and returns those that still run, or that
@@ -83,6 +94,8 @@ func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt)
 	a := newAttempt(o.Run, e, &t, o.Attempt.Attempt, o.Host)
 	a.job = o.Job
 	f := newFollower(a, s.Record, s.Now, nil)
+	f.told = run.told[a.Attempt]
+	f.rewind()
 	out, err := f.follow(ctx, h, s.State)
 	if err != nil {
 		return err
@@ -91,14 +104,18 @@ func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt)
 	if policy(Cause(out.Cause)).Blame == BlameCode || out.Cause == "" {
 		bodies = append(bodies, ledger.TrialFinished{Key: o.Key, State: out.State, Cause: out.Cause, Message: out.Message, Attempt: o.Attempt.Attempt})
 	}
-	return s.Record.Append(ctx, events(o.Run, s.Now(), bodies...)...)
+	if err := s.Record.Append(ctx, events(o.Run, s.Now(), bodies...)...); err != nil {
+		return err
+	}
+	f.discard(h)
+	return nil
 }
 
 func (s *Settlement) recorded(ctx context.Context, run string) (*recorded, error) {
 	if r, ok := s.runs[run]; ok {
 		return r, nil
 	}
-	r := &recorded{experiments: map[string]*plan.Experiment{}, trials: map[ledger.Key]plan.Trial{}}
+	r := &recorded{experiments: map[string]*plan.Experiment{}, trials: map[ledger.Key]plan.Trial{}, told: map[ledger.Attempt]map[string]int64{}}
 	for ev, err := range s.Past.Events(ctx, run) {
 		if err != nil {
 			return nil, err
@@ -116,6 +133,8 @@ func (s *Settlement) recorded(ctx context.Context, run string) (*recorded, error
 				return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
 			}
 			r.trials[b.Key] = t
+		case ledger.MetricValues:
+			tell(r.told, b)
 		}
 	}
 	if s.runs == nil {
@@ -140,15 +159,29 @@ func alive(ctx context.Context, h Host, job string) bool {
 	defer cancel()
 	p := &pulse{cancel: cancel}
 	_, err := h.Watch(ctx, job, p)
+	if p.timer != nil {
+		p.timer.Stop()
+	}
 	return err != nil
 }
 
-// A pulse is an observer that has seen enough as soon as the job is not over.
-type pulse struct{ cancel func() }
+// soon is within how long the end follows of a job that has ended.
+const soon = 300 * time.Millisecond
+
+// A pulse is an observer that has seen enough as soon as the job is not over. Of a job that is over a host tells first
+// that it ran, without its process.
+type pulse struct {
+	cancel func()
+	timer  *time.Timer
+}
 
 // Status implements hosts.Observer.
 func (p *pulse) Status(s hosts.Status) {
-	if s.Phase != hosts.Ended {
+	switch {
+	case s.Phase == hosts.Ended:
+	case s.Phase == hosts.Running && s.PID == 0 && p.timer == nil:
+		p.timer = time.AfterFunc(soon, p.cancel)
+	default:
 		p.cancel()
 	}
 }
@@ -168,7 +201,7 @@ func handedOver(o *ledger.OpenAttempt, by string) ledger.AttemptFinished {
 func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 	s := &Seen{
 		Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
-		Attempts: map[ledger.Key]int{}, Finished: map[string]bool{},
+		Attempts: map[ledger.Key]int{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
 	}
 	for ev, err := range past.Events(ctx, run) {
 		if err != nil {
@@ -181,6 +214,8 @@ func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 			s.Planned[b.Key] = true
 		case ledger.AttemptIntended:
 			s.Attempts[b.Key] = max(s.Attempts[b.Key], b.Attempt.Attempt)
+		case ledger.MetricValues:
+			tell(s.Told, b)
 		case ledger.TrialFinished:
 			s.Final[b.Key] = b.State
 		case ledger.ExperimentFinished:

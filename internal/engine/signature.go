@@ -7,9 +7,10 @@ import (
 )
 
 var (
-	escapes   = regexp.MustCompile("\x1b(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\-_])")
-	frame     = regexp.MustCompile(`^\s*File "([^"]+)", line \d+, in (.+)$`)
-	variables = regexp.MustCompile(`0x[0-9a-fA-F]+|(?:/[^\s:,'"()]+)+|[0-9]+(?:[.:][0-9]+)*`)
+	escapes = regexp.MustCompile("\x1b(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\-_])")
+	frame   = regexp.MustCompile(`^\s*File "([^"]+)", line \d+, in (.+)$`)
+	// Hexadecimal numbers (also without 0x, if they are long, as in a UUID), paths, numbers and times.
+	variables = regexp.MustCompile(`0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*\b|(?:/[^\s:,'"()]+)+|[0-9]+(?:[.:][0-9]+)*`)
 )
 
 // signature names a kind of failure: cause, exit status and the last line of the log that says something, with what
@@ -22,10 +23,11 @@ func signature(cause Cause, code *int, tail []string) string {
 	}
 	where := ""
 	for i := len(tail) - 1; i >= 0; i-- {
-		if strings.HasPrefix(tail[i], "Traceback (most recent call last)") {
+		line := escapes.ReplaceAllString(tail[i], "")
+		if strings.HasPrefix(line, "Traceback (most recent call last)") {
 			break
 		}
-		if m := frame.FindStringSubmatch(tail[i]); m != nil && !strings.Contains(m[1], "site-packages") && !strings.Contains(m[1], "dist-packages") {
+		if m := frame.FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "site-packages") && !strings.Contains(m[1], "dist-packages") {
 			where = " in " + m[1][strings.LastIndexByte(m[1], '/')+1:] + " " + m[2]
 			break
 		}

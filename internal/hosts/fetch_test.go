@@ -36,7 +36,7 @@ func TestArtifactsComeBackWhole(t *testing.T) {
 			}
 			_ = os.Remove(dir + "/log")
 		}
-		taken, left, err := l.Fetch(t.Context(), "job", dir, 5000)
+		taken, left, err := l.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 5000})
 		if err != nil {
 			t.Fatalf("crash %s: %v", crash, err)
 		}
@@ -68,7 +68,7 @@ func TestArtifactsComeBackWhole(t *testing.T) {
 func TestFetchOfJobThatNeverRan(t *testing.T) {
 	l := newLocal(t, nil)
 	dir := t.TempDir()
-	if taken, left, err := l.Fetch(t.Context(), "unheard-of", dir, 0); err != nil || len(taken)+len(left) > 0 {
+	if taken, left, err := l.Fetch(t.Context(), "unheard-of", dir, hosts.Want{}); err != nil || len(taken)+len(left) > 0 {
 		t.Errorf("%q, %q, %v", taken, left, err)
 	}
 }

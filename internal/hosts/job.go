@@ -51,10 +51,21 @@ type Place struct {
 	Port       int // a TCP port of the host that was free a moment ago, given to no other job
 }
 
+// A Want says which files of an ended job come home besides its log: everything in Place.Out, and what Tree selects of
+// the working directory (slash-separated paths; nil is none). A name that both have is that of Place.Out. Limit bounds
+// the bytes of all of them; 0 is no limit.
+type Want struct {
+	Limit int64
+	Tree  func(path string) bool
+}
+
 // Capacity is what a host can take now.
 type Capacity struct {
 	Slots int // jobs that run at once
 	Ahead int // further jobs that may be queued there, so that a slot never waits for us
+	// What the machine has: 0 is not known. Memory is all of it, Disk what is free where the jobs lie; in bytes.
+	CPUs         int
+	Memory, Disk int64
 }
 
 // Phase is where a job stands on its host.
@@ -94,7 +105,7 @@ type Exit struct {
 	Duration time.Duration
 	LogBytes int64
 	Started  time.Time
-	Reason   string // of Stopped: what Stop was given; of Vanished: what is known
+	Reason   string // of Stopped: what Stop was given; of Vanished, NeverStarted: what is known
 }
 
 // An Observer hears what happens to one job, in order, from one goroutine at a time. Log gets the bytes of the log in

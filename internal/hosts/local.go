@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -239,7 +240,12 @@ func (l *Local) Close(ctx context.Context) error {
 
 // Capacity is how many jobs this machine takes altogether: one for each slot, and as many again that wait for one.
 func (l *Local) Capacity(ctx context.Context) (Capacity, error) {
-	return Capacity{Slots: l.cfg.Slots, Ahead: l.cfg.Slots}, ctx.Err()
+	c := Capacity{Slots: l.cfg.Slots, Ahead: l.cfg.Slots, CPUs: runtime.NumCPU(), Memory: totalMemory()}
+	var fs unix.Statfs_t
+	if unix.Statfs(l.home, &fs) == nil {
+		c.Disk = int64(fs.Bavail) * int64(fs.Bsize)
+	}
+	return c, ctx.Err()
 }
 
 // Place says where a job lies, or would lie. Each call finds another port.

@@ -21,9 +21,9 @@ const (
 )
 
 // Fetch brings the log of an ended job to dir/log and its artifacts to dir/artifacts, whole or not at all. Taken are, in
-// order of their names, the regular files that fit into limit bytes together (0: all), directories, and links that stay
+// order of their names, the regular files that fit into want.Limit bytes together, directories, and links that stay
 // inside; left names the rest, with a job that is not discarded.
-func (l *Local) Fetch(ctx context.Context, id, dir string, limit int64) (artifacts, left []string, err error) {
+func (l *Local) Fetch(ctx context.Context, id, dir string, want Want) (artifacts, left []string, err error) {
 	if err := validID(id); err != nil {
 		return nil, nil, err
 	}
@@ -31,7 +31,10 @@ func (l *Local) Fetch(ctx context.Context, id, dir string, limit int64) (artifac
 	if err := fetchLog(d.file(fileLog), filepath.Join(dir, fetchedLog)); err != nil {
 		return nil, nil, fmt.Errorf("fetch the log of job %s: %w", id, diskFull(err))
 	}
-	artifacts, left, err = fetchArtifacts(ctx, d.file(dirOut), filepath.Join(dir, fetchedArtifacts), limit)
+	found, err := d.artifacts(want)
+	if err == nil {
+		artifacts, left, err = fetchArtifacts(ctx, found, filepath.Join(dir, fetchedArtifacts), want.Limit)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("fetch the artifacts of job %s: %w", id, diskFull(err))
 	}
@@ -75,10 +78,9 @@ func sameFile(a, b string) bool {
 }
 
 // fetchArtifacts brings a directory under a temporary name and renames it when it is complete.
-func fetchArtifacts(ctx context.Context, out, to string, limit int64) (taken, left []string, err error) {
-	found, err := listArtifacts(out)
-	if err != nil || len(found) == 0 {
-		return nil, nil, err
+func fetchArtifacts(ctx context.Context, found []artifact, to string, limit int64) (taken, left []string, err error) {
+	if len(found) == 0 {
+		return nil, nil, nil
 	}
 	tmp := to + ".tmp"
 	if err := removeAll(tmp); err != nil {
@@ -96,7 +98,7 @@ func fetchArtifacts(ctx context.Context, out, to string, limit int64) (taken, le
 			left = append(left, f.name)
 			continue
 		}
-		if err := f.bring(out, tmp); err != nil {
+		if err := f.bring(tmp); err != nil {
 			return nil, nil, err
 		}
 		if !f.mode.IsDir() {
@@ -113,13 +115,51 @@ func fetchArtifacts(ctx context.Context, out, to string, limit int64) (taken, le
 	return taken, left, syncDir(filepath.Dir(to))
 }
 
-// An artifact is a file, link or directory below Place.Out.
+// artifacts lists what is wanted: all of out, then of the tree what is selected and has no namesake there.
+func (d jobDir) artifacts(want Want) ([]artifact, error) {
+	found, err := listArtifacts(d.file(dirOut))
+	if err != nil || want.Tree == nil {
+		return found, err
+	}
+	tree, err := listArtifacts(d.file(dirTree))
+	if err != nil {
+		return nil, err
+	}
+	have := map[string]bool{} // name: it is a directory
+	for _, a := range found {
+		have[a.name] = a.mode.IsDir()
+	}
+	for _, a := range tree {
+		if _, taken := have[a.name]; taken || a.mode.IsDir() || !want.Tree(a.name) {
+			continue
+		}
+		a.copied = true
+		for dir := path.Dir(a.name); dir != "."; dir = path.Dir(dir) {
+			isDir, taken := have[dir]
+			if taken && !isDir {
+				a.fits = false // its directory is a file of out
+			}
+			if !taken {
+				have[dir] = true
+				found = append(found, artifact{name: dir, mode: fs.ModeDir, fits: true})
+			}
+		}
+		found = append(found, a)
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].name < found[j].name })
+	return found, nil
+}
+
+// An artifact is a file, link or directory below root.
 type artifact struct {
+	root string
 	name string // slash-separated, byte for byte
 	mode fs.FileMode
 	size int64
 	link string
 	fits bool // false: neither file nor directory nor a link that stays inside
+	// copied: never by another link, because the working directory is used again
+	copied bool
 }
 
 // listArtifacts walks a directory without following links; sorted, so that directories come before what is in them.
@@ -136,7 +176,7 @@ func listArtifacts(out string) ([]artifact, error) {
 			if err != nil {
 				return err
 			}
-			a := artifact{name: path.Join(rel, e.Name()), mode: info.Mode(), fits: true}
+			a := artifact{root: out, name: path.Join(rel, e.Name()), mode: info.Mode(), fits: true}
 			switch {
 			case a.mode.IsRegular():
 				a.size = info.Size()
@@ -185,8 +225,8 @@ func staysInside(name, target string) bool {
 }
 
 // bring puts one artifact to the same name below to, with its bytes on disk.
-func (a artifact) bring(out, to string) error {
-	from, dst := out+"/"+a.name, to+"/"+a.name
+func (a artifact) bring(to string) error {
+	from, dst := a.root+"/"+a.name, to+"/"+a.name
 	switch {
 	case a.mode.IsDir():
 		return os.Mkdir(dst, 0o700)
@@ -195,7 +235,7 @@ func (a artifact) bring(out, to string) error {
 	}
 	// A file with other names may be somebody's data: what happens to it later must not happen to the artifact.
 	var st unix.Stat_t
-	if unix.Lstat(from, &st) != nil || st.Nlink != 1 || os.Link(from, dst) != nil {
+	if a.copied || unix.Lstat(from, &st) != nil || st.Nlink != 1 || os.Link(from, dst) != nil {
 		if err := copyFile(from, dst, a.mode.Perm()|0o600); err != nil {
 			return err
 		}

@@ -237,6 +237,31 @@ func TestCloseStartsNothingMore(t *testing.T) {
 	until(t, "the end of the supervisor", func() bool { return syscall.Kill(super, 0) != nil || zombie(super) })
 }
 
+// The last supervisor dies and no other can be started: what waits must not wait for ever.
+func TestQueueDoesNotOutliveTheLastSupervisor(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/xrun"
+	if err := os.Symlink("/proc/self/exe", file); err != nil {
+		t.Fatal(err)
+	}
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots, c.Supervisor = 1, []string{file, "supervise"} })
+	_, wait := begin(t, l, sh("runs", "sleep 300"))
+	_, waitNext := begin(t, l, sh("waits", "echo never"))
+	super := supervisorOf(t, place(t, l, "runs"))
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(super, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if exit := waitNext(); exit.End != hosts.NeverStarted || !strings.Contains(exit.Reason, "start a supervisor") {
+		t.Errorf("what waited: %+v", exit)
+	}
+	if exit := wait(); exit.End != hosts.Vanished {
+		t.Errorf("what ran: %+v", exit)
+	}
+}
+
 // A supervisor that cannot be started is an error now, not a job that never ends.
 func TestNoSupervisor(t *testing.T) {
 	t.Parallel()

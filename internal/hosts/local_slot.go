@@ -136,10 +136,29 @@ func (l *Local) listen(s *slot, cmd *exec.Cmd, out *os.File) {
 		l.settle(left, stopNever)
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.dispatch(); err != nil {
+	err := l.dispatch()
+	var stuck []*entry
+	if err != nil && !l.manned() { // nothing would ever come to start these
+		stuck, l.queue = l.queue, nil
+	}
+	l.mu.Unlock()
+	if err != nil {
 		l.log.Error("no supervisor", "slot", s.n, "error", err)
 	}
+	for _, e := range stuck {
+		e.failed = err.Error()
+		l.settle(e, stopNever)
+	}
+}
+
+// manned says whether any supervisor lives. The caller holds l.mu.
+func (l *Local) manned() bool {
+	for _, s := range l.slots {
+		if s.cmd != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // heard takes one line of news: "run PID NANOSECONDS", "end" or "fail REASON", of what was handed over last.

@@ -28,6 +28,7 @@ type watcher struct {
 	dir  jobDir
 	id   string
 	e    *entry // nil: not ours, or no longer
+	why  string // why its supervisor could not start it
 	o    Observer
 	log  *os.File
 	last Phase // what o was told
@@ -53,6 +54,9 @@ func (l *Local) Watch(ctx context.Context, id string, o Observer) (Exit, error) 
 		}
 		if err != nil {
 			return Exit{}, fmt.Errorf("watch job %s: %w", id, err)
+		}
+		if ended && !exit.Started.IsZero() { // it may have been too quick for news
+			w.tellRan(exit)
 		}
 		grew, err := w.follow(ctx)
 		if ctx.Err() != nil {
@@ -91,17 +95,16 @@ func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
 	if w.e != nil {
 		select {
 		case <-w.e.done:
+			w.why, w.e = w.e.failed, nil
 		default:
-			select {
-			case <-w.e.running:
-				w.tell(w.e.status)
-			default:
-				w.tell(Status{Phase: Queued})
-			}
+			w.tellByNews()
 			return Exit{}, false, nil
 		}
 	}
 	if exit, ok := w.dir.readExit(); ok {
+		if exit.End == NeverStarted {
+			exit.Reason = w.why
+		}
 		return exit, true, nil
 	}
 	if w.dir.held() {
@@ -117,11 +120,26 @@ func (w *watcher) stand(ctx context.Context) (Exit, bool, error) {
 	return w.unstarted()
 }
 
+func (w *watcher) tellByNews() {
+	select {
+	case <-w.e.running:
+		w.tell(w.e.status)
+	default:
+		w.tell(Status{Phase: Queued})
+	}
+}
+
 func (w *watcher) tellByFiles() {
 	if o, ok := w.dir.readOwner(); ok {
 		w.tell(Status{Phase: Running, PID: o.main, Started: o.started})
 	} else {
 		w.tell(Status{Phase: Queued})
+	}
+}
+
+func (w *watcher) tellRan(exit Exit) {
+	if w.last != Running {
+		w.tell(Status{Phase: Running, Started: exit.Started})
 	}
 }
 
@@ -148,18 +166,14 @@ func (w *watcher) unstarted() (Exit, bool, error) {
 			return Exit{}, false, nil
 		}
 	}
-	failed := ""
-	if w.e != nil {
-		failed = w.e.failed
-	}
 	out, err := w.dir.takeOut(stopNever)
-	if err != nil && failed == "" {
+	if err != nil && w.why == "" {
 		return Exit{}, false, diskFull(err)
 	}
-	if !out && failed == "" {
+	if !out && w.why == "" {
 		return Exit{}, false, nil // somebody was quicker: look again
 	}
-	return Exit{End: NeverStarted, Code: -1, Reason: failed}, true, nil
+	return Exit{End: NeverStarted, Code: -1, Reason: w.why}, true, nil
 }
 
 // vanished judges a job that was started, has no supervisor and no exit file. That cannot change any more, but what it

@@ -194,3 +194,12 @@ func unixSession(pid int) int {
 	}
 	return sid
 }
+
+// totalMemory of the machine in bytes; 0 if unknown.
+func totalMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}

@@ -22,6 +22,15 @@ var bootID = sync.OnceValue(func() string {
 // machineID is the same on this machine for ever and on no other; "" if unknown.
 func machineID() string { return sysctl("kern.uuid", "") }
 
+// totalMemory of the machine in bytes; 0 if unknown.
+func totalMemory() int64 {
+	n, err := strconv.ParseInt(sysctl("hw.memsize", "0"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 func sysctl(name, otherwise string) string {
 	out, err := exec.Command("sysctl", "-n", name).Output()
 	if err != nil || len(out) == 0 {

@@ -88,14 +88,14 @@ func look(path string) (exists bool, err error) {
 }
 
 // create makes an empty ledger under another name and then renames it: a ledger that is there is whole.
-func create(ctx context.Context, path string) (err error) {
+func create(ctx context.Context, path string) error {
 	fresh := path + ".new"
 	for _, name := range []string{fresh, fresh + "-journal"} { // of one who did not come so far
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	// For its owner alone; what SQLite puts beside a file has the file's mode.
+	// Readable by its owner alone, and so is what SQLite puts beside it.
 	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -234,3 +234,13 @@ func read(t *testing.T, dir string, n int) {
 		t.Errorf("%d temporary files are left", n)
 	}
 }
+
+func TestALedgerIsReadableByItsOwnerAlone(t *testing.T) {
+	dir := t.TempDir()
+	add(t, open(t, dir), "r", RunStarted{})
+	for name := range files(t, dir) {
+		if fi, err := os.Stat(filepath.Join(dir, name)); err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("%s is %v, %v", name, fi.Mode(), err)
+		}
+	}
+}

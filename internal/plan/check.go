@@ -22,6 +22,10 @@ func Check(s *Spec) []Finding {
 	for i := range s.Experiments {
 		c.experiment(&s.Experiments[i])
 	}
+	c.at = nil
+	for i := range s.Hosts {
+		c.hostEnv(&s.Hosts[i])
+	}
 	return c.found
 }
 
@@ -125,6 +129,15 @@ func (c *checker) params(e *Experiment) {
 			c.add(where[name], "rename one of them", "parameters %s and %s would both be %s", other, name, EnvName(name))
 		}
 		env[EnvName(name)] = name
+	}
+}
+
+// hostEnv finds names that a host may not set.
+func (c *checker) hostEnv(h *Host) {
+	for _, name := range sortedKeys(h.Env) {
+		if strings.HasPrefix(name, "XRUN_") {
+			c.add([]string{"hosts", h.Name, "env", name}, "give it another name", "names that begin with XRUN_ are reserved")
+		}
 	}
 }
 

@@ -28,12 +28,25 @@ func TestAGoodSpecHasNoFindings(t *testing.T) {
 	}
 }
 
-func TestFindingsSayWhereAndWhatToDo(t *testing.T) {
-	grid := func(axes ...Axis) func(*Experiment) { return sweep(Sweep{Grid: axes}) }
-	for name, c := range map[string]struct {
-		edit func(*Experiment)
-		want []string
-	}{
+// findings are specs that are wrong, by what is wrong with them.
+type findings map[string]struct {
+	edit func(*Experiment)
+	want []string
+}
+
+func (fs findings) check(t *testing.T) {
+	t.Helper()
+	for name, c := range fs {
+		if diff := cmp.Diff(c.want, lines(Check(specOf(experiment(c.edit))))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+func grid(axes ...Axis) func(*Experiment) { return sweep(Sweep{Grid: axes}) }
+
+func TestPlaceholdersThatCannotBeFilledAreNamed(t *testing.T) {
+	findings{
 		"an unknown placeholder that is nearly one": {
 			func(e *Experiment) { e.Command = []string{"p", "{lr}", "--b={lrr}"} },
 			[]string{"experiments.lr.command.2: unknown placeholder {lrr} (did you mean {lr}? A brace that is meant as one is written {{)"},
@@ -96,6 +109,11 @@ func TestFindingsSayWhereAndWhatToDo(t *testing.T) {
 			},
 			nil,
 		},
+	}.check(t)
+}
+
+func TestFieldsThatDoNotGoTogetherAreNamed(t *testing.T) {
+	findings{
 		"names with a meaning of their own": {
 			grid(list("seed", 1), list("params", 1), list("xrun.out", 1)),
 			[]string{
@@ -144,6 +162,11 @@ func TestFindingsSayWhereAndWhatToDo(t *testing.T) {
 			func(e *Experiment) { e.Seeds, e.Set["seeds"] = Seeds{1, 2, 1}, true },
 			[]string{"experiments.lr.seeds.2: seed 1 stands there twice"},
 		},
+	}.check(t)
+}
+
+func TestSweepsThatMakeNoSenseAreNamed(t *testing.T) {
+	findings{
 		"an empty sweep": {
 			sweep(Sweep{}),
 			[]string{"experiments.lr.sweep: the sweep is empty (add grid, zip, cases, random or include, or leave the sweep out)"},
@@ -173,11 +196,7 @@ func TestFindingsSayWhereAndWhatToDo(t *testing.T) {
 				"experiments.lr.sweep.exclude: every point is excluded: nothing would run",
 			},
 		},
-	} {
-		if diff := cmp.Diff(c.want, lines(Check(specOf(experiment(c.edit))))); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
-	}
+	}.check(t)
 }
 
 func eight(name string) Axis { return list(name, 1, 2, 3, 4, 5, 6, 7, 8) }

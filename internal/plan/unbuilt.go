@@ -62,13 +62,9 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
-		{e.Needs.CPUs > 0, []string{"needs", "cpus"}},
-		{e.Needs.Memory > 0, []string{"needs", "memory"}},
-		{e.Needs.Disk > 0, []string{"needs", "disk"}},
 		{e.Retry != nil && e.Retry.Max > 0, []string{"retry"}},
 		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
-		{len(e.Artifacts.Paths) > 0, []string{"artifacts", "paths"}},
 		{notLog(e.Objective.From), []string{"objective", "from"}},
 	}
 	for _, name := range sortedKeys(e.Metrics) {

@@ -57,7 +57,10 @@ func (l *Live) Handle(e ledger.Event) {
 			}
 			break // told by begin, all at once
 		}
-		l.begin()
+		if !l.begun {
+			l.begin()
+			l.done-- // it was counted as one that had ended before
+		}
 		l.trial(l.state.trial(b.Key))
 	case ledger.HostState:
 		if b.State != "serving" {

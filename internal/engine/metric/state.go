@@ -125,7 +125,7 @@ func (s *state) compare(m mark, at lineAt, text string, start int) {
 func (s *state) result() Result {
 	r := Result{Name: s.want.Name, Found: s.count > 0, Count: s.count, Value: math.NaN(), ProblemLine: s.problemLine}
 	if s.problem != "" {
-		r.Problem = fmt.Sprintf("line %d, column %d: %s is printed as %q, which is not a whole number", s.problemLine, s.problemColumn, s.want.Name, s.problem)
+		r.Problem = fmt.Sprintf("line %d, column %d: %s is printed as %q, which is no number as it stands", s.problemLine, s.problemColumn, s.want.Name, s.problem)
 	}
 	picked := s.last
 	switch s.want.Pick {

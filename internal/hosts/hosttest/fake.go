@@ -19,7 +19,7 @@ type Script struct {
 	Log       string            // there at once
 	Later     []Line            // and this at its time, in order
 	Took      time.Duration     // from start to end; 0 ends at once
-	Forever   bool              // it ends only by its limits or Stop
+	Forever   bool              // it ends only by its want.Limits or Stop
 	Code      int               // exit status
 	End       hosts.End         // "" is hosts.Exited
 	Reason    string            // Exit.Reason
@@ -299,7 +299,7 @@ func (f *Fake) Place(_ context.Context, id string) (hosts.Place, error) {
 }
 
 // Fetch writes the log and the script's artifacts.
-func (f *Fake) Fetch(_ context.Context, id, dir string, limit int64) (artifacts, left []string, err error) {
+func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (artifacts, left []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.jobs[id]
@@ -320,7 +320,7 @@ func (f *Fake) Fetch(_ context.Context, id, dir string, limit int64) (artifacts,
 	var sum int64
 	for _, name := range names {
 		content := j.script.Artifacts[name]
-		if size := int64(len(content)); limit > 0 && sum+size > limit {
+		if size := int64(len(content)); want.Limit > 0 && sum+size > want.Limit {
 			left = append(left, name)
 			continue
 		}

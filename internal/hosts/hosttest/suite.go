@@ -157,6 +157,9 @@ func testExit(t *testing.T, h Host) {
 		if exit.End != hosts.Exited || exit.Code != tc.code || exit.LogBytes != int64(len(tc.log)) || e.log.String() != tc.log {
 			t.Errorf("%s: %+v, log %q", tc.what, exit, e.log.String())
 		}
+		if n := len(e.phases); n < 2 || e.phases[n-2] != hosts.Running || e.phases[n-1] != hosts.Ended {
+			t.Errorf("%s: phases %v", tc.what, e.phases)
+		}
 		again, e := ended(t, h, id)
 		if again != exit || e.log.String() != tc.log {
 			t.Errorf("%s, watched again: %+v after %+v, log %q", tc.what, again, exit, e.log.String())
@@ -288,7 +291,7 @@ func testFetch(t *testing.T, h Host) {
 	}
 	dir := filepath.Join(t.TempDir(), "results")
 	for range 2 { // what was fetched before is no obstacle
-		taken, left, err := h.Fetch(t.Context(), "job", dir, 100)
+		taken, left, err := h.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +304,7 @@ func testFetch(t *testing.T, h Host) {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
-	taken, left, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), 0)
+	taken, left, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), hosts.Want{})
 	if err != nil || len(taken) != 3 || len(left) != 0 {
 		t.Errorf("no limit: %q, %q, %v", taken, left, err)
 	}

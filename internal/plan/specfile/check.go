@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"path/filepath"
 	"slices"
 
 	"cuelang.org/go/cue/token"
@@ -11,11 +12,11 @@ import (
 // check looks across fields, and puts what is found at the lines that it is about. Entries that are wrong in themselves
 // are left out: what is said about them would be a consequence.
 func (l *loader) check() {
-	l.spec.Place = l.placed
+	l.spec.Place = func(f plan.Finding) plan.Problem { return l.finish([]plan.Problem{l.placed(f)})[0] }
 	if l.wrong[""] || len(l.wrong) == 0 && len(l.problems) > 0 {
 		return // something could not be read at all: names would seem to be missing
 	}
-	for _, f := range l.findings() {
+	for _, f := range append(l.findings(), l.strayCode()...) {
 		p := l.placed(f)
 		switch {
 		case l.wrong[entryOf(f.Path)]:
@@ -25,6 +26,25 @@ func (l *loader) check() {
 			l.problems = append(l.problems, p)
 		}
 	}
+}
+
+// strayCode finds code that lies outside of the repository.
+func (l *loader) strayCode() []plan.Finding {
+	var out []plan.Finding
+	for i := range l.spec.Experiments {
+		e := &l.spec.Experiments[i]
+		dir := filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
+		if filepath.IsAbs(e.Code.Path) {
+			dir = filepath.Clean(e.Code.Path)
+		}
+		if !within(l.root, dir) {
+			out = append(out, plan.Finding{
+				Path: []string{"experiments", e.Name, "code", "path"}, Message: "code.path leads out of the repository",
+				Suggestion: "code lies within the repository of its experiment",
+			})
+		}
+	}
+	return out
 }
 
 // findings are those of plan.Check. Of experiments that are wrong in themselves it sees the name only: it may rely on

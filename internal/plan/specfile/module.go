@@ -24,8 +24,8 @@ import (
 const (
 	languageVersion = "v0.17.0"
 	// oldestMinor: v0.14 is the first version of the language that the schema can be read in.
-	oldestMinor     = 14
-	schemaVersion   = "v0.1.0"
+	oldestMinor   = 14
+	schemaVersion = "v0.1.0"
 	// schemaDir is the directory of the schema below its module.
 	schemaDir = "schema"
 )

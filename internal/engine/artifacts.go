@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
+	"github.com/xrun-dev/xrun/internal/hosts"
+)
+
+// want says which files of the attempt come home: all of XRUN_OUT, and what artifacts.paths names below the code.
+func (f *follower) want() hosts.Want {
+	w := hosts.Want{Limit: int64(f.a.exp.Artifacts.MaxSize)}
+	if globs := f.a.exp.Artifacts.Paths; len(globs) > 0 {
+		w.Tree = func(path string) bool {
+			return slices.ContainsFunc(globs, func(g string) bool { return named(g, path) })
+		}
+	}
+	return w
+}
+
+// named reports whether a name or glob of artifacts.paths means the file: by itself, or as part of a directory.
+func named(glob, path string) bool {
+	for _, g := range []string{glob, glob + "/**"} {
+		// What is no glob names nothing; the command has refused it before the run.
+		if ok, err := checkpoint.Match(g, path); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// unmatched notes what artifacts.paths names and the attempt did not leave.
+func (f *follower) unmatched(artifacts []string) []string {
+	var notes []string
+	for _, g := range f.a.exp.Artifacts.Paths {
+		if !slices.ContainsFunc(artifacts, func(a string) bool { return named(g, a) }) {
+			notes = append(notes, fmt.Sprintf("artifacts.paths: it left no %s", g))
+		}
+	}
+	return notes
+}
