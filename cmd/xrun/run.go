@@ -172,12 +172,12 @@ func (c *runCmd) narrow(p *plan.Plan) error {
 		return &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("--only %s matches no experiment", strings.Join(c.Only, ", "))}
 	}
 	p.Experiments = keep
-	left := c.First
+	left, any := c.First, false
 	for i := range p.Experiments {
 		e := &p.Experiments[i]
 		trials := e.Trials[:0:0]
 		for _, t := range e.Trials {
-			if c.Rerun == "failed" && t.Why != plan.Failed {
+			if c.Rerun == "failed" && !t.FailedBefore {
 				continue
 			}
 			if c.First > 0 && t.Why != plan.Reused {
@@ -188,7 +188,11 @@ func (c *runCmd) narrow(p *plan.Plan) error {
 			}
 			trials = append(trials, t)
 		}
+		any = any || len(trials) > 0 || len(e.Trials) == 0
 		e.Trials = trials
+	}
+	if c.Rerun == "failed" && !any {
+		p.Warnings = append(p.Warnings, "--rerun failed: no trial failed before, so there is nothing to run")
 	}
 	return nil
 }

@@ -78,6 +78,8 @@ type Trial struct {
 	EstS    *float64 `json:"est_s"`
 	// Code is the id of the code this trial runs; in a loop every candidate has its own.
 	Code string `json:"code"`
+	// FailedBefore: the last trial at this point, whatever its id, failed or was lost.
+	FailedBefore bool `json:"-"`
 	// Parts are the hashes of what the id is made of, by field.
 	Parts Parts `json:"-"`
 }

@@ -54,6 +54,9 @@ type hostChange struct {
 	state string
 }
 
+// WithoutSeries is a State that forgets the values of metrics by step: for who needs only how each trial ended.
+func WithoutSeries() *State { return &State{noSeries: true} }
+
 // Fold is the State that events leave.
 func Fold(events []ledger.Event) *State {
 	s := new(State)
