@@ -81,11 +81,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	k, err := kong.New(&c, kong.Name("xrun"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a),
+		kong.Vars{"version": "xrun " + version()})
 	if err != nil {
 		return a.fail(&bugError{value: err})
 	}
 	kctx, err := k.Parse(args)
+	if errors.Is(err, syscall.EPIPE) {
+		return a.fail(err)
+	}
 	if err != nil {
 		return a.fail(usageError(err))
 	}

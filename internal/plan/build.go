@@ -54,7 +54,7 @@ func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, err
 	}
 	pe := &PlannedExperiment{
 		Name: e.Name, Kind: e.Kind(), Code: CodeSummary{ID: code.ID, Files: len(code.Files)},
-		Hosts: choices(e, in), Trials: []Trial{},
+		Hosts: choices(e, in), Trials: []Trial{}, Dir: code.Dir,
 	}
 	for _, f := range code.Files {
 		pe.Code.Bytes += f.Size

@@ -25,6 +25,8 @@ type PlannedExperiment struct {
 	Trials   []Trial      `json:"trials"`
 	Phases   []Phase      `json:"phases"` // null unless a loop
 	Estimate Estimate     `json:"estimate"`
+	// Dir is that of the code, relative to the root of the repository: where the command runs.
+	Dir string `json:"-"`
 }
 
 // CodeSummary names what is shipped.
@@ -90,6 +92,7 @@ type Parts map[string]string
 // A Manifest is one version of the code of an experiment, as it is shipped.
 type Manifest struct {
 	ID    string     // hash of the identity-bearing files
+	Dir   string     // relative to the root of the repository, slash-separated
 	Files []CodeFile // sorted by path
 }
 

@@ -51,6 +51,13 @@ func changed(then, now *Experiment) []string {
 		return nil // nothing of it was asked for: nothing is gone
 	}
 	var lines []string
+	if what := now.of.changes(); len(what) > 0 {
+		parts := make([]string, len(what))
+		for i, w := range what {
+			parts[i] = code(w)
+		}
+		lines = append(lines, "measured again, because this changed: "+list(parts, 5))
+	}
 	if then.of.objective() != now.of.objective() {
 		lines = append(lines, fmt.Sprintf("the objective was to %s %s, now to %s %s: the numbers are not compared",
 			then.Objective.Direction, then.metric(), now.Objective.Direction, now.metric()))
@@ -63,6 +70,25 @@ func changed(then, now *Experiment) []string {
 		lines = append(lines, line)
 	}
 	return append(lines, changedLevels(then, now)...)
+}
+
+// changes lists what changed about the trials of an experiment since they last ran: files of the code, fields of the spec.
+func (x *experiment) changes() []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, t := range x.inOrder() {
+		if t.planned == nil || t.planned.Why != "changed" {
+			continue
+		}
+		for _, c := range t.planned.Changed {
+			if !seen[c] {
+				seen[c] = true
+				out = append(out, c)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // changedPoints counts points that came and went, and trials that fail or no longer do.

@@ -132,6 +132,40 @@ func (p *Point) hasLongValue() bool {
 	return slices.ContainsFunc(p.Params, func(v plan.Param) bool { return utf8.RuneCountInString(v.Value.String()) > cellLimit })
 }
 
+// method says by what points are told apart, and whose spread blurs it: one noise is taken for all points.
+func method(x *Experiment) string {
+	var sum, df float64
+	var sds []float64
+	wild := 0
+	for i := range x.Points {
+		p := &x.Points[i]
+		if p.SD == nil {
+			continue
+		}
+		sum += float64(p.N-1) * *p.SD * *p.SD
+		df += float64(p.N - 1)
+		sds = append(sds, *p.SD)
+		if *p.SD > *x.Points[wild].sd() {
+			wild = i
+		}
+	}
+	text := fmt.Sprintf("Told apart by comparison with the best (Hsu), with one noise for all points: sd %s.", short3(math.Sqrt(sum/df)))
+	slices.Sort(sds)
+	if median := sds[(len(sds)-1)/2]; len(sds) > 2 && sds[len(sds)-1] > 4*median {
+		text += fmt.Sprintf(" %s spreads far more (%s) than the others (about %s), and blurs them: leave it out to see more.",
+			code(pointName(x.Points[wild].Params)), short3(sds[len(sds)-1]), short3(median))
+	}
+	return text
+}
+
+// sd is the spread of a point, 0 if it has none.
+func (p *Point) sd() *float64 {
+	if p.SD == nil {
+		return new(float64)
+	}
+	return p.SD
+}
+
 // legend explains the marks of a table.
 func legend(x *Experiment) string {
 	switch {
@@ -145,7 +179,7 @@ func legend(x *Experiment) string {
 	for i := range x.Points {
 		p := &x.Points[i]
 		if p != x.Best.point && p.TiedWithBest != nil && *p.TiedWithBest {
-			return "≈ cannot be told from the best. With 95 % confidence the truly best point is among the marked ones."
+			return "≈ cannot be told from the best: with 95 % confidence the truly best point is among the marked ones. " + method(x)
 		}
 	}
 	return ""

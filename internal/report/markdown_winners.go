@@ -199,6 +199,9 @@ func (m *markdown) repeat(x *Experiment) {
 	if f := first.finished; f != nil && f.Reused != nil {
 		m.printf(", measured in run %s", code(f.Reused.Run))
 	}
+	if p := x.of.planned; p != nil && p.Dir != "" && p.Dir != "." {
+		m.printf(", in %s", code(p.Dir))
+	}
 	m.printf(":\n\n")
 	m.WriteString(indent(fence("sh", shell(b.Command)), "  "))
 	o := first.outcome()

@@ -134,3 +134,12 @@ func list(words []string, most int) string {
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
+
+// short3 is f with three significant digits, for a text.
+func short3(f float64) string {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', 2, 64), 64)
+	if err != nil {
+		return short(f)
+	}
+	return short(r)
+}
