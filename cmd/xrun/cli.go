@@ -1,5 +1,7 @@
 package main
 
+import "github.com/alecthomas/kong"
+
 const description = `Run experiments that are written in CUE, and report what they found.
 
 A PATH is a directory or file of CUE, or ./...; the default is the current directory.
@@ -21,6 +23,7 @@ type globals struct {
 
 type cli struct {
 	globals
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Init    initCmd    `cmd:"" help:"Make a package that works."`
 	Vet     vetCmd     `cmd:"" help:"Check experiment files."`

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -143,4 +144,17 @@ func waitEnd(ts *testscript.TestScript, neg bool, args []string) {
 			return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil
 		})
 	})
+}
+
+// TestInCINothingIsMissing: scripts skip where a program is missing, and in CI none may.
+func TestInCINothingIsMissing(t *testing.T) {
+	if os.Getenv("XRUN_CI") == "" {
+		t.Log("not in CI: scripts that need git or python3 skip where they are missing")
+		return
+	}
+	for _, program := range []string{"sh", "bash", "git", "python3"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Error(err)
+		}
+	}
 }

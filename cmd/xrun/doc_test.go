@@ -97,3 +97,16 @@ func sessions(t *testing.T, file string) []step {
 	}
 	return out
 }
+
+// TestRoadmapNamesWhatIsNotBuilt keeps the page that every refusal points to complete.
+func TestRoadmapNamesWhatIsNotBuilt(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "roadmap.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range unbuiltNames {
+		if !strings.Contains(string(b), "`xrun "+name) {
+			t.Errorf("docs/roadmap.md does not say that xrun %s is not there yet", name)
+		}
+	}
+}

@@ -85,6 +85,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
 <state>/runs/<run>/report.json         for programs
 <state>/runs/<run>/events.jsonl        one event a line (xrun help events)
 <state>/runs/<run>/<experiment>/<trial>/attempt-N/{log,result.json,artifacts/…}
+                                       <trial> begins with its values and ends with its id
 <state>/code/                          spec and shipped bytes of runs
 <cache>/xrun/<state id>/work/          jobs on this machine, in the user's cache directory
 `,

@@ -99,11 +99,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		kong.Writers(out, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
 		kong.KindMapper(reflect.String, kong.MapperFunc(takeString)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a),
+		kong.Vars{"version": "xrun " + version()})
 	if err != nil {
 		return a.fail(&bugError{value: err})
 	}
 	kctx, err := k.Parse(args)
+	if errors.Is(err, syscall.EPIPE) {
+		return a.fail(err)
+	}
 	if err != nil {
 		return a.fail(usageError(err))
 	}

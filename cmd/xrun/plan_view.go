@@ -39,7 +39,7 @@ func (v planView) experiment(pe *plan.PlannedExperiment) {
 	fmt.Fprintf(v.w, "  code    %s, %s, %s\n", pe.Code.ID, count(pe.Code.Files, "file"), plan.Bytes(pe.Code.Bytes))
 	for _, h := range pe.Hosts {
 		if h.Eligible {
-			fmt.Fprintf(v.w, "  host    %s%s\n", h.Name, v.from(h.Name))
+			fmt.Fprintf(v.w, "  host    %s%s\n", h.Name, v.about(h.Name))
 		} else {
 			fmt.Fprintf(v.w, "  not on  %s: %s\n", h.Name, *h.WhyNot)
 		}
@@ -68,10 +68,15 @@ func (v planView) find(name string) *plan.Experiment {
 	return nil
 }
 
-func (v planView) from(host string) string {
+// about is how many trials a host takes at once, and the file that says so.
+func (v planView) about(host string) string {
 	for _, h := range v.spec.Hosts {
-		if h.Name == host && h.From != "" {
-			return " (" + h.From + ")"
+		if h.Name == host {
+			from := h.From
+			if from == "" {
+				from = "no host is declared: this machine"
+			}
+			return fmt.Sprintf(", %s (%s)", count(h.Slots, "slot"), from)
 		}
 	}
 	return ""

@@ -58,9 +58,17 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-// fold reads what a run recorded.
+// fold reads what a run recorded, whole.
 func fold(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
-	s := &report.State{}
+	return foldInto(ctx, l, run, &report.State{})
+}
+
+// foldForReport leaves the values of metrics by step out: a report has no place for them, and they are the most of it.
+func foldForReport(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
+	return foldInto(ctx, l, run, report.WithoutSeries())
+}
+
+func foldInto(ctx context.Context, l *ledger.Ledger, run string, s *report.State) (*report.State, error) {
 	for e, err := range l.Events(ctx, run) {
 		if err != nil {
 			return nil, err
@@ -72,7 +80,7 @@ func fold(ctx context.Context, l *ledger.Ledger, run string) (*report.State, err
 
 // buildReport makes the report of a run from the ledger alone.
 func buildReport(ctx context.Context, l *ledger.Ledger, run string) (*report.Report, error) {
-	s, err := fold(ctx, l, run)
+	s, err := foldForReport(ctx, l, run)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func buildReport(ctx context.Context, l *ledger.Ledger, run string) (*report.Rep
 		return nil, err
 	}
 	if previous != "" {
-		if o.Previous, err = fold(ctx, l, previous); err != nil {
+		if o.Previous, err = foldForReport(ctx, l, previous); err != nil {
 			return nil, err
 		}
 	}

@@ -133,7 +133,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		return err
 	}
 	b := j.basis(s.history)
-	b.Hosts = c.Host
+	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
 	p, err := buildPlan(b)
 	if err != nil {
 		return err
@@ -142,6 +142,9 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		keepTrials(p, old)
 	}
 	if c.AcceptChanges {
+		if err := s.asked.narrow(p); err != nil {
+			return err
+		}
 		if err := s.store(ctx, j, p); err != nil {
 			return err
 		}
@@ -273,7 +276,7 @@ func (s *session) compareSpec(ctx context.Context, began ledger.RunStarted, j *j
 		return nil, []string{err.Error()}, nil
 	}
 	d := plan.Compare(old, p)
-	diff = append(diff, fmt.Sprintf("%d trials added, %d removed, %d changed, %d the same", len(d.Added), len(d.Removed), len(d.Changed), d.Same))
+	diff = append(diff, fmt.Sprintf("%s added, %d removed, %d changed, %d the same", count(len(d.Added), "trial"), len(d.Removed), len(d.Changed), d.Same))
 	return now, append(diff, changedFields(j.spec, now.spec)...), nil
 }
 

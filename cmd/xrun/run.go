@@ -18,12 +18,9 @@ import (
 
 type runCmd struct {
 	textOrJSON
+	asked
 	Paths       []string `arg:"" optional:"" name:"path" help:"Directories or files of CUE, or one plan file."`
-	Only        []string `placeholder:"GLOB" help:"Only experiments whose name matches."`
 	Host        []string `placeholder:"NAME" help:"Use only these hosts."`
-	Fresh       bool     `help:"Reuse nothing."`
-	Rerun       string   `enum:",failed" default:"" placeholder:"failed" help:"Only trials that failed before: --rerun failed."`
-	First       int      `placeholder:"N" help:"Only the first N trials that are to be run."`
 	MaxParallel int      `placeholder:"N" help:"At most N trials at once."`
 	Overlap     string   `enum:",skip,wait,fail" default:"" placeholder:"skip" help:"What to do while another run is active: skip, wait or fail."`
 	NoTUI       bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
@@ -34,7 +31,7 @@ type runCmd struct {
 
 // Help is the example.
 func (runCmd) Help() string {
-	return "Example:\n  xrun run ./experiments --first 1\n\nTrials that succeeded before under the same identity are reused. Ctrl-C starts nothing more; \"xrun resume\" goes on."
+	return "Example:\n  xrun run ./experiments --first 1\n\nTrials that succeeded before under the same identity are reused. Ctrl-C starts nothing more and leaves\nwhat runs running; \"xrun resume\" goes on, \"xrun stop --now\" ends it."
 }
 
 // Run plans and runs.
@@ -75,7 +72,8 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if promised != nil && promised.Digest != p.Digest {
 		return planDiffers(promised, p)
 	}
-	if err := c.narrow(p); err != nil {
+	s.asked = c.asked
+	if err := s.asked.narrow(p); err != nil {
 		return err
 	}
 	s.maxParallel = c.MaxParallel
@@ -157,7 +155,7 @@ func (c *runCmd) refuseUnbuilt(s *plan.Spec) error {
 }
 
 // narrow leaves only the trials that the flags ask for in the plan.
-func (c *runCmd) narrow(p *plan.Plan) error {
+func (c asked) narrow(p *plan.Plan) error {
 	keep := p.Experiments[:0]
 	for _, e := range p.Experiments {
 		ok, err := matchAny(c.Only, e.Name)
@@ -172,12 +170,12 @@ func (c *runCmd) narrow(p *plan.Plan) error {
 		return &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("--only %s matches no experiment", strings.Join(c.Only, ", "))}
 	}
 	p.Experiments = keep
-	left := c.First
+	left, any := c.First, false
 	for i := range p.Experiments {
 		e := &p.Experiments[i]
 		trials := e.Trials[:0:0]
 		for _, t := range e.Trials {
-			if c.Rerun == "failed" && t.Why != plan.Failed {
+			if c.Rerun == "failed" && !t.FailedBefore {
 				continue
 			}
 			if c.First > 0 && t.Why != plan.Reused {
@@ -188,7 +186,11 @@ func (c *runCmd) narrow(p *plan.Plan) error {
 			}
 			trials = append(trials, t)
 		}
+		any = any || len(trials) > 0 || len(e.Trials) == 0
 		e.Trials = trials
+	}
+	if c.Rerun == "failed" && !any {
+		p.Warnings = append(p.Warnings, "--rerun failed: no trial failed before, so there is nothing to run")
 	}
 	return nil
 }
@@ -225,13 +227,22 @@ type stored struct {
 	Dirs      map[string]string   `json:"dirs"`      // by experiment
 	Manifests map[string]string   `json:"manifests"` // by experiment: tree id
 	Plan      *plan.Plan          `json:"plan"`
+	Asked     asked               `json:"asked"`
+}
+
+// asked are the flags of a run that a resume goes on with.
+type asked struct {
+	Only  []string `json:"only" placeholder:"GLOB" help:"Only experiments whose name matches."`
+	Fresh bool     `json:"fresh" help:"Reuse nothing."`
+	Rerun string   `json:"rerun" enum:",failed" default:"" placeholder:"failed" help:"Only trials that failed before: --rerun failed."`
+	First int      `json:"first" placeholder:"N" help:"Only the first N trials that are to be run."`
 }
 
 func storedPath(state, run string) string { return filepath.Join(state, "code", "runs", run+".json") }
 
 // store keeps the spec and the shipped bytes, so that edits made meanwhile do not reach this run.
 func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
-	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Plan: p}
+	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Plan: p, Asked: s.asked}
 	done := map[string]bool{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
@@ -277,6 +288,7 @@ func (s *session) recall() (*job, *plan.Plan, error) {
 			hint: "`xrun run` starts a new run, and what finished is not run again",
 		}
 	}
+	s.asked = st.Asked
 	return j, st.Plan, nil
 }
 

@@ -31,6 +31,7 @@ type session struct {
 	running     []ledger.OpenAttempt // of dead runs, still on hosts
 	settlement  *engine.Settlement
 	maxParallel int
+	asked       asked
 	events      *os.File
 	eventsErr   error
 }
@@ -180,6 +181,9 @@ func (s *session) adopt(ctx context.Context, p *plan.Plan) (map[string]ledger.Op
 		if err := s.settlement.Stop(ctx, o, "nobody waits for it any more"); err != nil {
 			s.app.log.Warn("stop what a dead run left", "job", o.Job, "error", err)
 		}
+	}
+	if len(out) > 0 && !s.app.Quiet {
+		fmt.Fprintf(s.app.stderr, "%s of a run that did not end: taken over\n", count(len(out), "running trial"))
 	}
 	return out, nil
 }

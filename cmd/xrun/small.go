@@ -108,7 +108,7 @@ func (c *runsCmd) Run(ctx context.Context, a *app) error {
 	}
 	for i := range runs {
 		if runs[i].Outcome == "running" && !lockHeldBy(state, runs[i].ID) {
-			runs[i].Outcome = "died"
+			runs[i].Outcome = "unfinished"
 		}
 	}
 	rows := make([]report.RunRow, len(runs))
@@ -121,9 +121,11 @@ func (c *runsCmd) Run(ctx context.Context, a *app) error {
 				Cancelled: r.Cancelled, Lost: r.Lost, NotRun: r.NotRun,
 			},
 		}
+		end := r.Last
 		if r.Finished != nil {
-			rows[i].WallS = r.Finished.Sub(r.Started).Seconds()
+			end = *r.Finished
 		}
+		rows[i].WallS = end.Sub(r.Started).Seconds()
 	}
 	if c.Output == "json" {
 		return a.printJSON(rows)

@@ -134,7 +134,7 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	}
 	return checkpoint.Selection{
 		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
-		Omit: sortedUnique(omit), MaxSize: int64(e.Code.MaxSize),
+		Omit: sortedUnique(omit), OmitFile: specfile.Finder(), MaxSize: int64(e.Code.MaxSize),
 	}
 }
 
@@ -144,6 +144,10 @@ func (j *job) basis(history plan.History) plan.Basis {
 	for _, w := range j.spec.Warnings {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Col, w.Path, w.Message))
 	}
+	for _, f := range plan.Unbuilt(j.spec) {
+		w := j.spec.Problem(f)
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s: `xrun run` refuses it", w.File, w.Line, w.Col, w.Path, w.Message))
+	}
 	names := make([]string, 0, len(j.manifests))
 	for name := range j.manifests {
 		names = append(names, name)
@@ -151,7 +155,7 @@ func (j *job) basis(history plan.History) plan.Basis {
 	sort.Strings(names)
 	for _, name := range names {
 		m := j.manifests[name]
-		b.Code[name] = &plan.Manifest{ID: m.ID, Files: planFiles(m)}
+		b.Code[name] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
 		if m.Commit != "" && b.Commit == nil {
 			b.Commit, b.Dirty = &m.Commit, new(bool)
 		}
@@ -160,6 +164,21 @@ func (j *job) basis(history plan.History) plan.Basis {
 		}
 	}
 	return b
+}
+
+// within is dir relative to root, as a reader of the repository would write it.
+func within(root, dir string) string {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return dir
+	}
+	return filepath.ToSlash(rel)
 }
 
 func planFiles(m *checkpoint.Manifest) []plan.CodeFile {

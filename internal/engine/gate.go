@@ -68,7 +68,7 @@ func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 		return
 	}
 	if g.sigs[out.Signature] {
-		g.blown = fmt.Sprintf("two trials that went ahead failed in the same way: %s", out.Signature)
+		g.blown = fmt.Sprintf("two trials that went ahead failed in the same way; the last: %s", out.Message)
 		return
 	}
 	g.sigs[out.Signature] = true

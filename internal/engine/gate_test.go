@@ -206,6 +206,13 @@ func TestFuse(t *testing.T) {
 			t.Errorf("%d failed on the one host that serves", n)
 		}
 	})
+	inLab(t, 8, nil, func(l *lab) { // diverged is a matter of the points
+		l.host("a", 1, func(job) hosttest.Script { return hosttest.Script{Log: "loss: nan\n"} })
+		l.run("r")
+		if n := l.failed("r"); n != 8 {
+			t.Errorf("%d diverged, want 8", n)
+		}
+	})
 	inLab(t, 8, nil, func(l *lab) { // each in its own way
 		l.host("a", 1, func(j job) hosttest.Script {
 			return fails(1, strings.Repeat("x", len(j.x()))+string('a'+rune(j.x()[0]-'0'))+"\n")(j)

@@ -266,7 +266,8 @@ func (f *fuse) finished(res result) {
 		return
 	}
 	sig := res.out.Signature
-	if sig == "" {
+	// Diverged says something about the point, a learning rate that is too high: the code ran.
+	if sig == "" || Cause(res.out.Cause) == CauseDiverged {
 		return
 	}
 	if f.counts == nil {
@@ -278,6 +279,6 @@ func (f *fuse) finished(res result) {
 	f.counts[sig]++
 	f.where[sig][res.host.name] = true
 	if n := f.counts[sig]; len(f.where[sig]) >= 2 && n >= 3 || f.hosts <= 1 && n >= 5 {
-		f.blown = fmt.Sprintf("%d trials failed in the same way and none succeeded since: %s", n, sig)
+		f.blown = fmt.Sprintf("%d trials failed in the same way and none succeeded since; the last: %s", n, res.out.Message)
 	}
 }

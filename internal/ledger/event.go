@@ -137,6 +137,7 @@ type (
 		Metrics   []string        `json:"metrics"` // further numbers to record, sorted
 		Axes      []Axis          `json:"axes"`    // the parameters that vary, in plan order
 		Code      string          `json:"code"`
+		Dir       string          `json:"dir"` // of the code, relative to the root of the repository: where the command runs
 		Trials    int             `json:"trials"`
 		Limits    Limits          `json:"limits"`
 		Hosts     []string        `json:"hosts"` // those it may use

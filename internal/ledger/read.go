@@ -149,7 +149,8 @@ type Run struct {
 	ID         string     `json:"id"`
 	Started    time.Time  `json:"started"`
 	Finished   *time.Time `json:"finished"`
-	Outcome    string     `json:"outcome"` // running (or died), interrupted, skipped, or that of run_finished
+	Last       time.Time  `json:"last"`    // when its newest event was recorded
+	Outcome    string     `json:"outcome"` // running (or unfinished, if no process works on it), interrupted, skipped, or that of run_finished
 	ExitCode   *int       `json:"exit_code"`
 	PlanDigest string     `json:"plan_digest"`
 	Command    []string   `json:"command"`
@@ -169,7 +170,8 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 	}
 	rows, err := l.db.QueryContext(ctx, `SELECT run, started, finished, outcome, exit_code, plan_digest, command,
 		planned, succeeded, reused, failed, stopped_early, cancelled, lost, not_run,
-		(SELECT json_group_array(experiment) FROM (SELECT experiment FROM experiments e WHERE e.run = runs.run ORDER BY e.rowid))
+		(SELECT json_group_array(experiment) FROM (SELECT experiment FROM experiments e WHERE e.run = runs.run ORDER BY e.rowid)),
+		(SELECT at FROM events e WHERE e.run = runs.run ORDER BY e.seq DESC LIMIT 1)
 		FROM runs ORDER BY run DESC`)
 	if err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)
@@ -178,13 +180,16 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 	var out []Run
 	for rows.Next() {
 		var r Run
-		var started, command, experiments string
+		var started, command, experiments, last string
 		var finished *string
 		if err := rows.Scan(&r.ID, &started, &finished, &r.Outcome, &r.ExitCode, &r.PlanDigest, &command,
-			&r.Planned, &r.Succeeded, &r.Reused, &r.Failed, &r.StoppedEarly, &r.Cancelled, &r.Lost, &r.NotRun, &experiments); err != nil {
+			&r.Planned, &r.Succeeded, &r.Reused, &r.Failed, &r.StoppedEarly, &r.Cancelled, &r.Lost, &r.NotRun, &experiments, &last); err != nil {
 			return nil, fmt.Errorf("read ledger: %w", err)
 		}
 		if r.Started, err = time.Parse(time.RFC3339Nano, started); err != nil {
+			return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
+		}
+		if r.Last, err = time.Parse(time.RFC3339Nano, last); err != nil {
 			return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
 		}
 		if finished != nil {

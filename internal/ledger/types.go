@@ -48,28 +48,70 @@ var Types = []TypeInfo{
 }
 
 // EventType implements Body.
-func (RunStarted) EventType() Type         { return "run_started" }
-func (RunResumed) EventType() Type         { return "run_resumed" }         // EventType implements Body.
-func (RunInterrupted) EventType() Type     { return "run_interrupted" }     // EventType implements Body.
-func (RunFinished) EventType() Type        { return "run_finished" }        // EventType implements Body.
-func (RunSkipped) EventType() Type         { return "run_skipped" }         // EventType implements Body.
-func (CodeStored) EventType() Type         { return "code_stored" }         // EventType implements Body.
-func (ExperimentPlanned) EventType() Type  { return "experiment_planned" }  // EventType implements Body.
-func (TrialPlanned) EventType() Type       { return "trial_planned" }       // EventType implements Body.
-func (AttemptIntended) EventType() Type    { return "attempt_intended" }    // EventType implements Body.
-func (AttemptStarted) EventType() Type     { return "attempt_started" }     // EventType implements Body.
-func (AttemptState) EventType() Type       { return "attempt_state" }       // EventType implements Body.
-func (MetricValues) EventType() Type       { return "metric_values" }       // EventType implements Body.
-func (AttemptFinished) EventType() Type    { return "attempt_finished" }    // EventType implements Body.
-func (TrialFinished) EventType() Type      { return "trial_finished" }      // EventType implements Body.
-func (StepFinished) EventType() Type       { return "step_finished" }       // EventType implements Body.
-func (IterationStarted) EventType() Type   { return "iteration_started" }   // EventType implements Body.
-func (IterationFinished) EventType() Type  { return "iteration_finished" }  // EventType implements Body.
-func (TurnStarted) EventType() Type        { return "turn_started" }        // EventType implements Body.
-func (TurnFinished) EventType() Type       { return "turn_finished" }       // EventType implements Body.
-func (ExperimentFinished) EventType() Type { return "experiment_finished" } // EventType implements Body.
-func (HostState) EventType() Type          { return "host_state" }          // EventType implements Body.
-func (Warning) EventType() Type            { return "warning" }             // EventType implements Body.
+func (RunStarted) EventType() Type { return "run_started" }
+
+// EventType implements Body.
+func (RunResumed) EventType() Type { return "run_resumed" }
+
+// EventType implements Body.
+func (RunInterrupted) EventType() Type { return "run_interrupted" }
+
+// EventType implements Body.
+func (RunFinished) EventType() Type { return "run_finished" }
+
+// EventType implements Body.
+func (RunSkipped) EventType() Type { return "run_skipped" }
+
+// EventType implements Body.
+func (CodeStored) EventType() Type { return "code_stored" }
+
+// EventType implements Body.
+func (ExperimentPlanned) EventType() Type { return "experiment_planned" }
+
+// EventType implements Body.
+func (TrialPlanned) EventType() Type { return "trial_planned" }
+
+// EventType implements Body.
+func (AttemptIntended) EventType() Type { return "attempt_intended" }
+
+// EventType implements Body.
+func (AttemptStarted) EventType() Type { return "attempt_started" }
+
+// EventType implements Body.
+func (AttemptState) EventType() Type { return "attempt_state" }
+
+// EventType implements Body.
+func (MetricValues) EventType() Type { return "metric_values" }
+
+// EventType implements Body.
+func (AttemptFinished) EventType() Type { return "attempt_finished" }
+
+// EventType implements Body.
+func (TrialFinished) EventType() Type { return "trial_finished" }
+
+// EventType implements Body.
+func (StepFinished) EventType() Type { return "step_finished" }
+
+// EventType implements Body.
+func (IterationStarted) EventType() Type { return "iteration_started" }
+
+// EventType implements Body.
+func (IterationFinished) EventType() Type { return "iteration_finished" }
+
+// EventType implements Body.
+func (TurnStarted) EventType() Type { return "turn_started" }
+
+// EventType implements Body.
+func (TurnFinished) EventType() Type { return "turn_finished" }
+
+// EventType implements Body.
+func (ExperimentFinished) EventType() Type { return "experiment_finished" }
+
+// EventType implements Body.
+func (HostState) EventType() Type { return "host_state" }
+
+// EventType implements Body.
+func (Warning) EventType() Type { return "warning" }
 
 // New returns an event of run that says body, at the time at.
 func New(run string, at time.Time, body Body) Event {

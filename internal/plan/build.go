@@ -54,7 +54,7 @@ func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, err
 	}
 	pe := &PlannedExperiment{
 		Name: e.Name, Kind: e.Kind(), Code: CodeSummary{ID: code.ID, Files: len(code.Files)},
-		Hosts: choices(e, in), Trials: []Trial{},
+		Hosts: choices(e, in), Trials: []Trial{}, Dir: code.Dir,
 	}
 	for _, f := range code.Files {
 		pe.Code.Bytes += f.Size
@@ -109,10 +109,10 @@ func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
 		}
 		return
 	case ok && (past.State == "failed" || past.State == "stopped_early"):
-		t.Why = Failed
+		t.Why, t.FailedBefore = Failed, true
 		return
 	case ok && past.State == "lost":
-		t.Why = Lost
+		t.Why, t.FailedBefore = Lost, true
 		return
 	case ok:
 		return
@@ -124,7 +124,7 @@ func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
 	if last.DurationS > 0 {
 		t.EstS = &last.DurationS
 	}
-	t.Why = Changed
+	t.Why, t.FailedBefore = Changed, last.State == "failed" || last.State == "lost"
 	t.Changed = changed(t.Parts, last, code.Files, in.History.Codes)
 }
 

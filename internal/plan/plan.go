@@ -25,6 +25,8 @@ type PlannedExperiment struct {
 	Trials   []Trial      `json:"trials"`
 	Phases   []Phase      `json:"phases"` // null unless a loop
 	Estimate Estimate     `json:"estimate"`
+	// Dir is that of the code, relative to the root of the repository: where the command runs.
+	Dir string `json:"-"`
 }
 
 // CodeSummary names what is shipped.
@@ -78,6 +80,8 @@ type Trial struct {
 	EstS    *float64 `json:"est_s"`
 	// Code is the id of the code this trial runs; in a loop every candidate has its own.
 	Code string `json:"code"`
+	// FailedBefore: the last trial at this point, whatever its id, failed or was lost.
+	FailedBefore bool `json:"-"`
 	// Parts are the hashes of what the id is made of, by field.
 	Parts Parts `json:"-"`
 }
@@ -88,6 +92,7 @@ type Parts map[string]string
 // A Manifest is one version of the code of an experiment, as it is shipped.
 type Manifest struct {
 	ID    string     // hash of the identity-bearing files
+	Dir   string     // relative to the root of the repository, slash-separated
 	Files []CodeFile // sorted by path
 }
 

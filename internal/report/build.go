@@ -41,10 +41,7 @@ func (s *State) Report(o Options) *Report {
 
 func (s *State) runInfo() RunInfo {
 	i := RunInfo{ID: s.run, Command: []string{}, Spec: []ledger.SourceFile{}, PlanDigest: s.planDigest, Outcome: "unfinished"}
-	if !s.startedAt.IsZero() {
-		at := s.startedAt.UTC()
-		i.Started = &at
-	}
+	i.Started = utc(&s.startedAt)
 	if b := s.started; b != nil {
 		i.Command, i.Spec = orEmpty(b.Command), orEmpty(b.Spec)
 		i.Commit, i.Dirty, i.HostUser = b.Commit, b.Dirty, b.HostUser
@@ -54,8 +51,7 @@ func (s *State) runInfo() RunInfo {
 		i.Command, i.Outcome = orEmpty(s.skipped.Command), "skipped"
 		i.Reason = orNil("run " + s.skipped.Holder + " was active")
 	case s.finished != nil:
-		at := s.finishedAt.UTC()
-		i.Finished, i.Outcome, i.ExitCode = &at, s.finished.Outcome, &s.finished.ExitCode
+		i.Finished, i.Outcome, i.ExitCode = utc(&s.finishedAt), s.finished.Outcome, &s.finished.ExitCode
 		i.Reason = orNil(s.finished.Reason)
 	case s.interrupted != nil:
 		i.Outcome, i.ExitCode, i.Reason = "interrupted", &s.interrupted.ExitCode, orNil(s.interrupted.Reason)
@@ -90,7 +86,10 @@ func (s *State) Counts() Totals {
 	}
 	t.GPUHours = round(gpuSeconds/3600, 6)
 	u := s.usage
-	t.Agent = AgentTotals{s.turns, AgentTokens{u.Input, u.Cached, u.Output, u.Reasoning}, u.USD}
+	t.Agent = AgentTotals{s.turns, AgentTokens{u.Input, u.Cached, u.Output, u.Reasoning}, nil}
+	if u.USD != nil {
+		t.Agent.USD = finite(*u.USD)
+	}
 	return t
 }
 
@@ -208,10 +207,7 @@ func (t *trial) describe(r *Trial, o *ledger.AttemptFinished) {
 		}
 	}
 	r.Partial, r.PeakGPUMB, r.GPUUtilMean = o.Partial, o.PeakGPUMB, o.GPUUtilMean
-	if o.Started != nil {
-		at := o.Started.UTC()
-		r.Started = &at
-	}
+	r.Started = utc(o.Started)
 	d := round(o.DurationS, 3)
 	r.DurationS, r.ExitCode, r.Log = &d, o.ExitCode, orNil(o.Log)
 	r.Notes = orEmpty(o.Notes)
@@ -273,11 +269,7 @@ func (a *attempt) report() AttemptInfo {
 	}
 	d := round(f.DurationS, 3)
 	r.State, r.Cause, r.Message = string(f.State), orNil(f.Cause), orNil(f.Message)
-	r.DurationS, r.ExitCode, r.Log = &d, f.ExitCode, orNil(f.Log)
-	if f.Started != nil {
-		at := f.Started.UTC()
-		r.Started = &at
-	}
+	r.DurationS, r.ExitCode, r.Log, r.Started = &d, f.ExitCode, orNil(f.Log), utc(f.Started)
 	return r
 }
 

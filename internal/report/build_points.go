@@ -120,7 +120,7 @@ func (s *State) failures() []Failure {
 
 func addFailure(groups []Failure, t *trial) []Failure {
 	cause, message := t.cause()
-	f := Failure{Cause: cause, Message: message, Trials: []string{}, Experiments: []string{}, Hosts: []string{}, first: t}
+	f := Failure{Cause: cause, Message: message, Trials: []string{}, Experiments: []string{}, Hosts: []string{}}
 	if f.Cause == "" {
 		f.Cause = string(t.final())
 	}
@@ -142,6 +142,7 @@ func addFailure(groups []Failure, t *trial) []Failure {
 	g := &groups[i]
 	g.Count++
 	g.Trials = append(g.Trials, t.key.Trial)
+	g.of = append(g.of, t)
 	if !slices.Contains(g.Experiments, t.key.Experiment) {
 		g.Experiments = append(g.Experiments, t.key.Experiment)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -68,6 +69,19 @@ func clip(s string, n int, where string) string {
 	return s
 }
 
+// nameLimit is how many characters of a point's parameters the text shows.
+const nameLimit = 120
+
+// squeeze cuts s to n characters in its middle: long names often differ at their ends only.
+func squeeze(s string, n int) string {
+	long := []rune(s)
+	if len(long) <= n {
+		return s
+	}
+	head := n / 2
+	return string(long[:head]) + "…" + string(long[len(long)-(n-head-1):])
+}
+
 // plain reports whether Markdown has no meaning in s, wherever s stands.
 func plain(s string) bool {
 	for i, r := range s {
@@ -80,8 +94,11 @@ func plain(s string) bool {
 			return false
 		}
 	}
-	return !strings.Contains(s, "://") && !strings.Contains(s, "www.") && strings.TrimSpace(s) == s
+	return !strings.Contains(s, "://") && !strings.Contains(s, "www.") && strings.TrimSpace(s) == s && !emoji.MatchString(s)
 }
+
+// emoji matches what GitHub shows as a picture: :tada: and :100:.
+var emoji = regexp.MustCompile(`:[A-Za-z0-9_+-]+:`)
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -205,7 +222,7 @@ func escapeText(s string) string {
 	words := strings.Split(strings.TrimSpace(s), " ")
 	first, last := -1, -1
 	for i, w := range words {
-		if !harmless(w) {
+		if !harmless(w) || i == 0 && block.MatchString(w) {
 			last = i
 			if first < 0 {
 				first = i
@@ -219,9 +236,12 @@ func escapeText(s string) string {
 	return strings.Join(append(out, words[last+1:]...), " ")
 }
 
+// block matches a first word that begins a list, a heading or a rule where a line begins with it.
+var block = regexp.MustCompile(`^([-+=]+|[0-9]+[.)])$`)
+
 // harmless reports whether a word has no meaning in Markdown or on GitHub, except at the start of a line.
 func harmless(w string) bool {
-	for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("\"'?;!{}$", r) }) {
+	for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune("\"'?;!{}", r) }) {
 		if !plain(part) {
 			return false
 		}

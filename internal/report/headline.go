@@ -15,6 +15,8 @@ func (s *State) headline() string {
 	n := t.Trials
 	var b strings.Builder
 	switch {
+	case s.skipped != nil:
+		return fmt.Sprintf("Skipped: run %s was active", visible(s.skipped.Holder))
 	case s.interrupted != nil:
 		b.WriteString("Interrupted")
 		if r := s.interrupted.Reason; r != "" {
@@ -26,7 +28,7 @@ func (s *State) headline() string {
 	}
 	switch {
 	case n.Planned == 0:
-		b.WriteString("no trials")
+		b.WriteString("No trials: nothing was run")
 		return b.String()
 	case n.Reused == n.Planned:
 		fmt.Fprintf(&b, "%d of %d reused: nothing was measured", n.Reused, n.Planned)

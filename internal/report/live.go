@@ -20,9 +20,11 @@ type Live struct {
 }
 
 // NewLive returns a Live that writes to w. What w does not take is lost: a terminal that went away stops no run.
-func NewLive(w io.Writer, quiet bool) *Live { return &Live{w: w, quiet: quiet} }
+func NewLive(w io.Writer, quiet bool) *Live {
+	return &Live{w: w, quiet: quiet, state: State{noSeries: true}}
+}
 
-// State is what the events so far say.
+// State is what the events so far say, without the values of metrics by step.
 func (l *Live) State() *State { return &l.state }
 
 // Handle takes one event and says what is worth a line.
@@ -71,8 +73,9 @@ func (l *Live) Handle(e ledger.Event) {
 		l.say("%s: iteration %d %s%s", b.Experiment, b.Iteration, b.Decision, because(b.Reason))
 	case ledger.RunInterrupted:
 		l.end(true)
-		why, argv := l.state.Next()
-		l.say("%s: %s", strings.ToLower(why[:1])+why[1:], shell(argv))
+		if why, argv := l.state.Next(); len(argv) > 0 {
+			l.say("%s: %s", strings.ToLower(why[:1])+why[1:], shell(argv))
+		}
 	case ledger.RunFinished:
 		l.begin()
 		l.end(false)
@@ -170,7 +173,7 @@ func (l *Live) progress() string {
 
 // name is the trial with its experiment.
 func (l *Live) name(t *trial) string {
-	return t.key.Experiment + " " + clip(t.name(), 120, "report.json")
+	return t.key.Experiment + " " + t.name()
 }
 
 // where is how long and where a trial ran: "  (3 min 12 s, gpu-a)".

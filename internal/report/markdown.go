@@ -64,7 +64,8 @@ func (m *markdown) head() {
 		}
 		m.printf(".")
 	}
-	if i.Reason != nil && i.Outcome != "interrupted" {
+	// Why it was interrupted, and how many failed, is in the line above.
+	if i.Reason != nil && i.Outcome != "interrupted" && i.Outcome != "some_failed" {
 		m.printf(" %s.", capital(inlineText(strings.TrimSuffix(*i.Reason, "."))))
 	}
 	m.printf("\n")
@@ -108,7 +109,7 @@ func pointName(ps plan.Params) string {
 	if len(ps) == 0 {
 		return "no parameters"
 	}
-	return code(clip(ps.String(), 120, "report.json"))
+	return code(squeeze(ps.String(), nameLimit))
 }
 
 // row writes one row of a table. Its cells are escaped already.

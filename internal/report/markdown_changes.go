@@ -47,7 +47,17 @@ func (m *markdown) changes() {
 
 // changed says what is different about one experiment, nothing if nothing is.
 func changed(then, now *Experiment) []string {
+	if len(now.Trials) == 0 {
+		return nil // nothing of it was asked for: nothing is gone
+	}
 	var lines []string
+	if what := now.of.changes(); len(what) > 0 {
+		parts := make([]string, len(what))
+		for i, w := range what {
+			parts[i] = code(w)
+		}
+		lines = append(lines, "measured again, because this changed: "+list(parts, 5))
+	}
 	if then.of.objective() != now.of.objective() {
 		lines = append(lines, fmt.Sprintf("the objective was to %s %s, now to %s %s: the numbers are not compared",
 			then.Objective.Direction, then.metric(), now.Objective.Direction, now.metric()))
@@ -60,6 +70,25 @@ func changed(then, now *Experiment) []string {
 		lines = append(lines, line)
 	}
 	return append(lines, changedLevels(then, now)...)
+}
+
+// changes lists what changed about the trials of an experiment since they last ran: files of the code, fields of the spec.
+func (x *experiment) changes() []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, t := range x.inOrder() {
+		if t.planned == nil || t.planned.Why != "changed" {
+			continue
+		}
+		for _, c := range t.planned.Changed {
+			if !seen[c] {
+				seen[c] = true
+				out = append(out, c)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // changedPoints counts points that came and went, and trials that fail or no longer do.
@@ -135,6 +164,8 @@ func changedWinner(then, now *Experiment) string {
 		return ""
 	case then.Best == nil:
 		return "there was no winner before"
+	case now.Best == nil && len(then.Best.Params) == 0:
+		return fmt.Sprintf("there is no result any more; it was %s", then.scale().format(then.Best.Mean))
 	case now.Best == nil:
 		return fmt.Sprintf("there is no winner any more; it was %s with %s", pointName(then.Best.Params), then.scale().format(then.Best.Mean))
 	case then.Best.Params.String() == now.Best.Params.String():
@@ -165,12 +196,16 @@ func changedLevels(then, now *Experiment) []string {
 		case r.Ranks[0].Tied && r.Ranks[1].Tied:
 			same++
 		default:
-			lines = append(lines, fmt.Sprintf("%s had %s, now %s: %s, more than the noise", pointName(p.is.Params),
+			name := "it"
+			if len(p.is.Params) > 0 {
+				name = pointName(p.is.Params)
+			}
+			lines = append(lines, fmt.Sprintf("%s had %s, now %s: %s, more than the noise", name,
 				f.format(p.was.Mean), f.format(p.is.Mean), difference(p.was.values, p.is.values, now.of.maximize(), f)))
 		}
 	}
 	if extra := len(lines) - 5; extra > 0 {
-		lines = append(lines[:5], fmt.Sprintf("%s more changed by more than the noise", count(extra, "point")))
+		lines = append(lines[:5], fmt.Sprintf("%d more changed by more than the noise", extra))
 	}
 	if same > 0 {
 		lines = append(lines, fmt.Sprintf("%s measured anew, no difference beyond the noise", count(same, "point")))

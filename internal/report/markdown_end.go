@@ -28,37 +28,54 @@ func (m *markdown) hosts() {
 		return
 	}
 	m.section(2, "Hosts and cost")
-	m.header([]column{
-		{"host", false},
-		{"kind", false},
-		{"GPUs", false},
-		{"trials", true},
-		{"failed", true},
-		{"busy", true},
-		{"idle", true},
-		{"note", false},
-	})
+	gpus := slices.ContainsFunc(m.Report.Hosts, func(h Host) bool { return len(h.GPUs) > 0 })
+	slots := slices.ContainsFunc(m.Report.Hosts, func(h Host) bool { return h.Slots > 1 })
+	notes := slices.ContainsFunc(m.Report.Hosts, func(h Host) bool { return h.Note != nil })
+	columns := []column{{"host", false}, {"kind", false}}
+	if gpus {
+		columns = append(columns, column{"GPUs", false})
+	}
+	columns = append(columns, column{"trials", true}, column{"failed", true}, column{"busy", true}, column{"idle", true})
+	if notes {
+		columns = append(columns, column{"note", false})
+	}
+	m.header(columns)
 	for i := range m.Report.Hosts {
 		h := &m.Report.Hosts[i]
+		row := []string{cell(h.Name), cell(h.Kind)}
+		if gpus {
+			row = append(row, cell(models(h.GPUs)))
+		}
 		idle := ""
 		if h.IdleS != nil {
 			idle = duration(*h.IdleS)
 		}
-		m.row([]string{
-			cell(h.Name), cell(h.Kind), cell(models(h.GPUs)), fmt.Sprint(h.Trials), fmt.Sprint(h.Failed), duration(h.BusyS), idle,
-			cell(deref(h.Note)),
-		})
+		row = append(row, fmt.Sprint(h.Trials), fmt.Sprint(h.Failed), duration(h.BusyS), idle)
+		if notes {
+			row = append(row, cell(deref(h.Note)))
+		}
+		m.row(row)
 	}
-	t := m.Totals
-	m.printf("\n%s GPU-hours in %s", short(round(t.GPUHours, 2)), duration(t.WallS))
-	if a := t.Agent; a.Turns > 0 {
-		m.printf("; agents: %s, %d tokens in, %d out", count(a.Turns, "turn"), a.Tokens.Input, a.Tokens.Output)
+	if slots {
+		m.printf("\nBusy and idle count slots: a host with two slots has two hours in an hour.\n")
+	}
+	m.cost(gpus)
+}
+
+// cost is what the run used of GPUs and agents.
+func (m *markdown) cost(gpus bool) {
+	if gpus || m.Totals.GPUHours > 0 {
+		m.printf("\nUsed %s GPU-hours.", short(round(m.Totals.GPUHours, 2)))
+		m.idle()
+		m.printf("\n")
+	}
+	if a := m.Totals.Agent; a.Turns > 0 {
+		m.printf("\nAgents: %s, %d tokens in, %d out", count(a.Turns, "turn"), a.Tokens.Input, a.Tokens.Output)
 		if a.USD != nil {
 			m.printf(", $%.2f", *a.USD)
 		}
+		m.printf(".\n")
 	}
-	m.printf(". Busy and idle count slots: a host with two slots has two hours in an hour.\n")
-	m.idle()
 }
 
 // idle says in GPU-hours what stood idle, and why.
@@ -80,7 +97,7 @@ func (m *markdown) idle() {
 		}
 	}
 	if len(parts) > 0 {
-		m.printf("Idle GPU-hours: %s (%s).\n", short(round(sum, 2)), strings.Join(parts, ", "))
+		m.printf(" Idle: %s (%s).", short(round(sum, 2)), strings.Join(parts, ", "))
 	}
 }
 
@@ -116,22 +133,25 @@ func (s *State) Next() (why string, argv []string) {
 	switch {
 	case s.run == "":
 		return "", nil
+	case s.skipped != nil:
+		return "See how the run stands that was active", s.xrun("status", s.skipped.Holder)
 	case !s.complete():
-		return "Go on where it stopped; nothing that finished is run again", []string{"xrun", "resume", s.run}
+		return "Go on where it stopped; nothing that finished is run again", s.xrun("resume", s.run)
 	case s.finished.Outcome == "budget":
-		return "Go on with what the budget left out", []string{"xrun", "resume", s.run}
+		return "Go on with what the budget left out", s.xrun("resume", s.run)
 	case n.Failed > 0:
-		if f := s.failures(); n.Succeeded+n.Reused == 0 && f[0].first != nil {
-			return "See why the first one failed", []string{"xrun", "logs", s.ref(f[0].first)}
+		if n.Succeeded+n.Reused == 0 {
+			return "See why the first one failed", s.xrun("logs", s.ref(s.failures()[0].of[0]))
 		}
-		return "Once the cause is mended, run only what failed again", append(s.again(), "--rerun", "failed")
+		// Not --rerun failed: if mending the cause changes the code, every trial is a new one.
+		return "Once the cause is mended, run it again; what need not be measured again is reused", s.again()
 	case n.Lost+n.NotRun > 0:
 		return "Run what has no result yet", s.again()
 	}
 	for _, x := range s.experiments {
 		if _, best, _ := s.rank(x); best != nil {
 			return "See the winner whole: its attempts, metrics and files",
-				[]string{"xrun", "show", s.ref(x.byID[*best.Trial])}
+				s.xrun("show", s.ref(x.byID[*best.Trial]))
 		}
 	}
 	return "", nil
@@ -139,9 +159,25 @@ func (s *State) Next() (why string, argv []string) {
 
 func (s *State) ref(t *trial) string { return s.run + "/" + t.key.Experiment + "/" + t.key.Trial }
 
+// xrun is a command of xrun that finds this run: with the working and the state directory that were given to it.
+func (s *State) xrun(args ...string) []string {
+	argv := []string{"xrun"}
+	if s.started != nil {
+		for i, a := range s.started.Command {
+			switch {
+			case (a == "-C" || a == "--state") && i+1 < len(s.started.Command):
+				argv = append(argv, a, s.started.Command[i+1])
+			case strings.HasPrefix(a, "--state="), strings.HasPrefix(a, "-C") && a != "-C":
+				argv = append(argv, a)
+			}
+		}
+	}
+	return append(argv, args...)
+}
+
 // again is the command that plans the same experiments anew.
 func (s *State) again() []string {
-	argv := []string{"xrun", "run"}
+	argv := s.xrun("run")
 	if s.started == nil {
 		return argv
 	}

@@ -19,7 +19,7 @@ func (m *markdown) failures() {
 	m.section(2, "What went wrong")
 	for i := range m.Report.Failures {
 		if i == maxFailures {
-			m.printf("%s more in report.json.\n", count(len(m.Report.Failures)-maxFailures, "kind of failure"))
+			m.printf("\nMore kinds of failure are in report.json: %d.\n", len(m.Report.Failures)-maxFailures)
 			break
 		}
 		m.failure(&m.Report.Failures[i], i > 0)
@@ -40,15 +40,18 @@ func (m *markdown) failure(f *Failure, apart bool) {
 	if f.Message != "" {
 		m.printf(": %s", inlineText(f.Message))
 	}
-	names := make([]string, 0, f.Count)
-	for _, x := range m.state.experiments {
-		for _, id := range f.Trials {
-			if t := x.byID[id]; t != nil {
-				names = append(names, m.trialName(t))
-			}
+	names := make([]string, len(f.of))
+	for i, t := range f.of {
+		names[i] = m.trialName(t)
+		if len(f.Experiments) == 1 {
+			names[i] = code(t.name()) // the experiment stands before them all
 		}
 	}
-	m.printf("\n\nIn %s", list(names, 3))
+	m.printf("\n\nIn ")
+	if len(f.Experiments) == 1 && len(m.state.experiments) > 1 {
+		m.printf("**%s**: ", escapeText(visible(f.Experiments[0])))
+	}
+	m.printf("%s", list(names, 3))
 	if len(f.Hosts) > 0 {
 		hosts := make([]string, len(f.Hosts))
 		for i, h := range f.Hosts {
@@ -68,7 +71,7 @@ func (m *markdown) failure(f *Failure, apart bool) {
 
 // trialName is what the text calls a trial: with its experiment only where there are several.
 func (m *markdown) trialName(t *trial) string {
-	name := code(clip(t.name(), 120, "report.json"))
+	name := code(t.name())
 	if len(m.state.experiments) > 1 {
 		return escapeText(visible(t.key.Experiment)) + " " + name
 	}

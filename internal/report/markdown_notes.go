@@ -183,7 +183,7 @@ func (x *Experiment) metricNotes() []string {
 	var lines []string
 	for i, n := range order {
 		if i == 5 {
-			return append(lines, fmt.Sprintf("%s more in report.json.", count(len(order)-i, "note")))
+			return append(lines, fmt.Sprintf("more notes are in report.json: %d.", len(order)-i))
 		}
 		line := inlineText(n)
 		if counts[n] > 1 {

@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/xrun-dev/xrun/internal/noise"
 	"github.com/xrun-dev/xrun/internal/plan"
 )
 
@@ -108,32 +110,60 @@ func (m *markdown) points(x *Experiment) {
 	if len(fixed) > 0 {
 		m.printf(" All with %s.", pointName(fixed))
 	}
-	metrics := x.otherMetrics()
-	columns := []column{{"rank", true}}
-	for _, n := range vary {
-		columns = append(columns, column{cell(n), x.numeric(n)})
-	}
-	columns = append(columns, column{"n", true}, column{cell(cmp.Or(x.Objective.Metric, "objective")), true}, column{"sd", true},
-		column{"95 % interval", true})
-	for _, n := range metrics {
-		columns = append(columns, column{cell(n), true})
-	}
-	columns = append(columns, column{"", false})
+	t := pointTable{Experiment: x, vary: vary, scale: x.scale(), spread: x.hasSpread(), metrics: x.metricColumns()}
 	m.printf("\n\n")
-	m.header(columns)
-	f, rows := x.scale(), x.ranked()
-	for i, p := range rows {
-		if i == maxRows {
-			break
-		}
-		m.row(x.pointRow(p, f, vary, metrics))
+	m.header(t.columns())
+	rows := x.ranked()
+	for _, p := range rows[:min(maxRows, len(rows))] {
+		m.row(t.row(p))
 	}
 	if len(rows) > maxRows {
 		m.printf("\nThe first %d of %d points; the others are in report.json.\n", maxRows, len(rows))
 	}
+	if slices.ContainsFunc(x.Points, func(p Point) bool { return p.hasLongValue() }) {
+		m.printf("\nValues with … in them are whole in report.json.\n")
+	}
 	if n := legend(x); n != "" {
 		m.printf("\n%s\n", n)
 	}
+}
+
+func (p *Point) hasLongValue() bool {
+	return slices.ContainsFunc(p.Params, func(v plan.Param) bool { return utf8.RuneCountInString(v.Value.String()) > cellLimit })
+}
+
+// method says by what points are told apart, and whose spread blurs it: one noise is taken for all points.
+func method(x *Experiment) string {
+	var sum, df float64
+	var sds []float64
+	wild := 0
+	for i := range x.Points {
+		p := &x.Points[i]
+		if p.SD == nil {
+			continue
+		}
+		sum += float64(p.N-1) * *p.SD * *p.SD
+		df += float64(p.N - 1)
+		sds = append(sds, *p.SD)
+		if *p.SD > *x.Points[wild].sd() {
+			wild = i
+		}
+	}
+	text := fmt.Sprintf("Told apart by comparison with the best (Hsu), with one noise for all points: sd %s.", short3(math.Sqrt(sum/df)))
+	slices.Sort(sds)
+	if median := sds[(len(sds)-1)/2]; len(sds) > 2 && sds[len(sds)-1] > 4*median {
+		text += fmt.Sprintf(" %s spreads far more (%s) than the others (about %s), and blurs them: leave it out to see more.",
+			code(pointName(x.Points[wild].Params)), short3(sds[len(sds)-1]), short3(median))
+	}
+	return text
+}
+
+// sd is the spread of a point, 0 if it has none.
+func (p *Point) sd() *float64 {
+	if p.SD == nil {
+		return new(float64)
+	}
+	return p.SD
 }
 
 // legend explains the marks of a table.
@@ -149,39 +179,70 @@ func legend(x *Experiment) string {
 	for i := range x.Points {
 		p := &x.Points[i]
 		if p != x.Best.point && p.TiedWithBest != nil && *p.TiedWithBest {
-			return "≈ cannot be told from the best. With 95 % confidence the truly best point is among the marked ones."
+			return "≈ cannot be told from the best: with 95 % confidence the truly best point is among the marked ones. " + method(x)
 		}
 	}
 	return ""
 }
 
-func (x *Experiment) pointRow(p *Point, f scale, vary, metrics []string) []string {
-	rank := "–"
-	if p.Rank != nil {
-		rank = fmt.Sprint(*p.Rank)
+// A pointTable is the table of a sweep. Columns in which nothing would stand are left out.
+type pointTable struct {
+	*Experiment
+	vary    []string
+	scale   scale
+	spread  bool
+	metrics []metricColumn
+}
+
+func (t *pointTable) columns() []column {
+	columns := []column{{"rank", true}}
+	for _, n := range t.vary {
+		columns = append(columns, column{cell(n), t.numeric(n)})
 	}
-	row := []string{rank}
-	for _, n := range vary {
+	columns = append(columns, column{"n", true}, column{cell(cmp.Or(t.Objective.Metric, "objective")), true})
+	if t.spread {
+		columns = append(columns, column{"sd", true}, column{"95 % interval", true})
+	}
+	for _, c := range t.metrics {
+		columns = append(columns, column{cell(c.name), true})
+	}
+	return append(columns, column{"", false})
+}
+
+func (t *pointTable) row(p *Point) []string {
+	row := []string{"–"}
+	if p.Rank != nil {
+		row[0] = fmt.Sprint(*p.Rank)
+	}
+	for _, n := range t.vary {
 		v, ok := p.Params.Get(n)
 		if !ok {
 			row = append(row, "–")
 			continue
 		}
-		row = append(row, cell(v.String()))
+		row = append(row, cell(squeeze(v.String(), cellLimit)))
 	}
 	n := fmt.Sprint(p.N)
 	if p.N != len(p.of) {
 		n = fmt.Sprintf("%d of %d", p.N, len(p.of))
 	}
-	interval := ""
-	if p.CILow != nil && p.CIHigh != nil {
-		interval = f.format(p.CILow) + " to " + f.format(p.CIHigh)
+	row = append(row, n, t.scale.format(p.Mean))
+	if t.spread {
+		interval := ""
+		if p.CILow != nil && p.CIHigh != nil {
+			interval = t.scale.format(p.CILow) + " to " + t.scale.format(p.CIHigh)
+		}
+		row = append(row, t.scale.spread(p.SD), interval)
 	}
-	row = append(row, n, f.format(p.Mean), f.spread(p.SD), interval)
-	for _, name := range metrics {
-		row = append(row, p.metric(name))
+	for _, c := range t.metrics {
+		row = append(row, c.scale.format(finite(noise.Summarize(p.metric(c.name), confidence).Mean)))
 	}
-	return append(row, x.mark(p))
+	return append(row, t.mark(p))
+}
+
+// hasSpread reports whether some point was measured more than once.
+func (x *Experiment) hasSpread() bool {
+	return slices.ContainsFunc(x.Points, func(p Point) bool { return p.SD != nil })
 }
 
 // mark is the last cell of a point's row: best, tied, or why there is no number.
@@ -217,31 +278,44 @@ func (p *Point) states() string {
 	return list(words, 3)
 }
 
-// metric is the mean of a further metric over the trials of p that count.
-func (p *Point) metric(name string) string {
-	sum, n := 0.0, 0
+// A metricColumn is a further metric in a table, its numbers written alike.
+type metricColumn struct {
+	name  string
+	scale scale
+}
+
+// metricColumns are the further metrics that the experiment asked for and some trial with a result has.
+func (x *Experiment) metricColumns() []metricColumn {
+	if x.of.planned == nil {
+		return nil
+	}
+	var columns []metricColumn
+	for _, name := range x.of.planned.Metrics {
+		var means, sds []float64
+		for i := range x.Points {
+			if s := noise.Summarize(x.Points[i].metric(name), confidence); s.N > 0 {
+				means, sds = append(means, s.Mean), append(sds, s.SD)
+			}
+		}
+		if name != x.Objective.Metric && len(means) > 0 && len(columns) < maxMetrics {
+			columns = append(columns, metricColumn{name, scaleOf(means, sds)})
+		}
+	}
+	return columns
+}
+
+// metric is the values of a further metric, of the trials of p that count.
+func (p *Point) metric(name string) noise.Sample {
+	var values noise.Sample
 	for _, t := range p.of {
 		if _, ok := t.value(); !ok {
 			continue
 		}
 		if v, ok := t.outcome().Metrics[name]; ok && finite(float64(v)) != nil {
-			sum += float64(v)
-			n++
+			values = append(values, float64(v))
 		}
 	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.4g", sum/float64(n))
-}
-
-// otherMetrics are the further metrics that the experiment asked for.
-func (x *Experiment) otherMetrics() []string {
-	if x.of.planned == nil {
-		return nil
-	}
-	names := slices.DeleteFunc(slices.Clone(x.of.planned.Metrics), func(n string) bool { return n == x.Objective.Metric })
-	return names[:min(len(names), maxMetrics)]
+	return values
 }
 
 // numeric reports whether a parameter is a number wherever it is.
@@ -263,10 +337,10 @@ func (m *markdown) trials(x *Experiment) {
 	if len(x.Points) > 0 && len(x.Points[0].Params) > 0 {
 		m.printf("With %s.\n\n", pointName(x.Points[0].Params))
 	}
-	metrics := x.otherMetrics()
+	metrics := x.metricColumns()
 	columns := []column{{"seed", true}, {cell(cmp.Or(x.Objective.Metric, "objective")), true}}
-	for _, n := range metrics {
-		columns = append(columns, column{cell(n), true})
+	for _, c := range metrics {
+		columns = append(columns, column{cell(c.name), true})
 	}
 	m.header(append(columns, column{"state", false}, column{"time", true}, column{"host", false}))
 	f := x.scale()
@@ -277,23 +351,17 @@ func (m *markdown) trials(x *Experiment) {
 		}
 		t := &x.Trials[i]
 		row := []string{fmt.Sprint(t.Seed), f.format(t.Objective)}
-		for _, n := range metrics {
-			text := ""
-			if v := t.Metrics[n]; v != nil {
-				text = fmt.Sprintf("%.4g", *v)
-			}
-			row = append(row, text)
+		for _, c := range metrics {
+			row = append(row, c.scale.format(t.Metrics[c.name]))
 		}
 		m.row(append(row, trialState(t), trialTime(t), cell(deref(t.Host))))
 	}
 }
 
-func trialState(t *Trial) string {
-	if t.Cause != nil {
-		return cell(t.State + ": " + *t.Cause)
-	}
-	return cell(t.State)
-}
+func trialState(t *Trial) string { return cell(trialEnd(t)) }
+
+// trialEnd is how a trial ended: "failed: oom_gpu".
+func trialEnd(t *Trial) string { return join(strings.ReplaceAll(t.State, "_", " "), deref(t.Cause)) }
 
 func trialTime(t *Trial) string {
 	if t.DurationS == nil {

@@ -44,11 +44,11 @@ func (m *markdown) finding(x *Experiment) string {
 	}
 	f := x.scale()
 	if len(x.Points) == 1 {
-		fmt.Fprintf(&b, "%s %s.", x.metric(), level(x.Best.Level, x.Best.point, f, deref(x.Objective.Unit)))
+		fmt.Fprintf(&b, "%s %s", x.metric(), level(x.Best.Level, x.Best.point, f, deref(x.Objective.Unit)))
 		if x.Best.N == 1 {
-			b.WriteString(" One run: its noise is not known.")
+			b.WriteString(": its noise is not known")
 		}
-		return b.String()
+		return b.String() + "."
 	}
 	fmt.Fprintf(&b, "%s has the %s %s, %s. %s", pointName(x.Best.Params), x.extreme(), x.metric(),
 		level(x.Best.Level, x.Best.point, f, deref(x.Objective.Unit)), x.told(f))
@@ -57,7 +57,11 @@ func (m *markdown) finding(x *Experiment) string {
 		if missing == 1 {
 			verb = "has"
 		}
-		fmt.Fprintf(&b, " %d of %s %s no result.", missing, count(len(x.Trials), "trial"), verb)
+		yet := ""
+		if !m.state.complete() {
+			yet = " yet"
+		}
+		fmt.Fprintf(&b, " %d of %s %s no result%s.", missing, count(len(x.Trials), "trial"), verb, yet)
 	}
 	return b.String()
 }
@@ -155,6 +159,9 @@ func (m *markdown) whyNone(x *Experiment) string {
 	if len(x.Trials) == 0 {
 		return "it has no trials"
 	}
+	if len(x.Trials) == 1 {
+		return "its only trial has no result (" + inlineText(trialEnd(&x.Trials[0])) + ")"
+	}
 	counts := TrialTotals{}
 	for _, t := range x.of.trials {
 		*counts.of(t.final())++
@@ -191,6 +198,9 @@ func (m *markdown) repeat(x *Experiment) {
 	}
 	if f := first.finished; f != nil && f.Reused != nil {
 		m.printf(", measured in run %s", code(f.Reused.Run))
+	}
+	if p := x.of.planned; p != nil && p.Dir != "" && p.Dir != "." {
+		m.printf(", in %s", code(p.Dir))
 	}
 	m.printf(":\n\n")
 	m.WriteString(indent(fence("sh", shell(b.Command)), "  "))

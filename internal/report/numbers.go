@@ -23,9 +23,6 @@ func scaleOf(means, sds []float64) scale {
 		largest = max(largest, math.Abs(m))
 	}
 	spreads := slices.DeleteFunc(slices.Sorted(slices.Values(sds)), func(s float64) bool { return !(s > 0) })
-	if largest == 0 && len(spreads) == 0 {
-		return scale{'g', 6}
-	}
 	if len(spreads) == 0 {
 		return plainScale(means, largest)
 	}
@@ -43,6 +40,9 @@ func scaleOf(means, sds []float64) scale {
 
 // plainScale shows numbers without noise: as many decimals as the longest of them needs at six digits.
 func plainScale(means []float64, largest float64) scale {
+	if len(means) > 0 && !slices.ContainsFunc(means, func(m float64) bool { return !whole(m) }) {
+		return scale{'f', 0}
+	}
 	if largest >= 1e7 || largest < 1e-4 {
 		return scale{'g', 6}
 	}
@@ -84,8 +84,16 @@ func (s scale) spread(f *float64) string {
 	return text
 }
 
-// short is a number by itself, to six digits.
-func short(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+// short is a number by itself, to six digits; a count is whole.
+func short(f float64) string {
+	if whole(f) {
+		return strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(f, 'g', 6, 64)
+}
+
+// whole reports whether f is an integer that a person would write in digits.
+func whole(f float64) bool { return f == math.Trunc(f) && math.Abs(f) < 1e15 }
 
 // duration is d for people: 850 ms, 12 s, 3 min 05 s, 2 h 10 min, 3 d 4 h.
 func duration(seconds float64) string {
@@ -125,4 +133,13 @@ func list(words []string, most int) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// short3 is f with three significant digits, for a text.
+func short3(f float64) string {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', 2, 64), 64)
+	if err != nil {
+		return short(f)
+	}
+	return short(r)
 }

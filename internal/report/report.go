@@ -252,7 +252,7 @@ type Failure struct {
 	Excerpt     string   `json:"excerpt"` // the last lines of the first of them
 	Log         *string  `json:"log"`     // of the first of them
 
-	first *trial
+	of []*trial
 }
 
 // A Host is a machine of the run.
@@ -313,6 +313,18 @@ func finite(f float64) *float64 {
 		return nil
 	}
 	return &f
+}
+
+// utc is t in UTC, or nil where t is no time that JSON can hold: a host's clock may say anything.
+func utc(t *time.Time) *time.Time {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	at := t.UTC()
+	if y := at.Year(); y < 1 || y > 9999 {
+		return nil
+	}
+	return &at
 }
 
 // orNil is &s, or nil where s is empty.

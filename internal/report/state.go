@@ -11,6 +11,7 @@ import (
 // State is what the events of one run say so far. The zero State knows nothing yet. It takes any prefix of a run's
 // events, and events whose beginnings are missing: a run that was killed still has a report.
 type State struct {
+	noSeries    bool // of metrics by step: for one that follows a run to its end
 	run         string
 	started     *ledger.RunStarted
 	startedAt   time.Time
@@ -52,6 +53,9 @@ type hostChange struct {
 	at    time.Time
 	state string
 }
+
+// WithoutSeries is a State that forgets the values of metrics by step: for who needs only how each trial ended.
+func WithoutSeries() *State { return &State{noSeries: true} }
 
 // Fold is the State that events leave.
 func Fold(events []ledger.Event) *State {

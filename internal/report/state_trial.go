@@ -52,7 +52,9 @@ func (s *State) applyTrial(e ledger.Event) {
 		a := s.attempt(b.Attempt)
 		a.passing, a.reason = b.State, b.Reason
 	case ledger.MetricValues:
-		s.attempt(b.Attempt).record(b)
+		if a := s.attempt(b.Attempt); !s.noSeries {
+			a.record(b)
+		}
 	case ledger.AttemptFinished:
 		a := s.attempt(b.Attempt)
 		a.finished, a.ended = &b, e.At
@@ -235,7 +237,7 @@ func (t *trial) seed() int64 {
 	return t.planned.Seed
 }
 
-// name is what a person calls the trial: its parameters and its seed.
+// name is what a person calls the trial: its parameters, cut in the middle where they are long, and its seed.
 func (t *trial) name() string {
 	if t.planned == nil {
 		return t.key.Trial
@@ -243,5 +245,5 @@ func (t *trial) name() string {
 	if len(t.params) == 0 {
 		return fmt.Sprintf("seed=%d", t.planned.Seed)
 	}
-	return fmt.Sprintf("%s seed=%d", t.params, t.planned.Seed)
+	return fmt.Sprintf("%s seed=%d", squeeze(t.params.String(), nameLimit), t.planned.Seed)
 }

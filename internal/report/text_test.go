@@ -21,7 +21,8 @@ func TestNumbersShowWhatTheNoiseLeavesMeaningTo(t *testing.T) {
 		{[]float64{0.25, 0.25}, []float64{0, 0}, 0.25, "0.25"},
 		{[]float64{0, 0}, nil, 0, "0"},
 		{[]float64{0}, []float64{0.5}, 0, "0.00"},
-		{[]float64{123456789}, nil, 123456789, "1.23457e+08"},
+		{[]float64{123456789}, nil, 123456789, "123456789"},
+		{[]float64{123456789.5}, nil, 123456789.5, "1.23457e+08"},
 		{nil, nil, 0.1, "0.1"},
 	} {
 		if got := scaleOf(c.means, c.sds).format(&c.f); got != c.want {

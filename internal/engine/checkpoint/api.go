@@ -12,6 +12,8 @@ type Selection struct {
 	// Omit are absolute paths of files and directories that are never shipped unless Include names them: the files of
 	// the spec, cue.mod, the state directory.
 	Omit []string
+	// OmitFile says the same of files that the caller does not know beforehand; nil of none. It is asked by absolute path.
+	OmitFile func(path string) bool
 	// MaxSize bounds the bytes of all files together.
 	MaxSize int64
 }

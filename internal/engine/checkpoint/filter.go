@@ -46,10 +46,14 @@ func (p pattern) matchBelow(name string) bool {
 type filter struct {
 	include, exclude, ignore globs
 	omit                     []string // relative to the code's directory; "" is the directory itself
+	omitFile                 func(name string) bool
 }
 
 func newFilter(s Selection, real string) (*filter, error) {
-	f := &filter{}
+	f := &filter{omitFile: func(string) bool { return false }}
+	if s.OmitFile != nil {
+		f.omitFile = func(name string) bool { return s.OmitFile(filepath.Join(s.Dir, filepath.FromSlash(name))) }
+	}
 	var err error
 	if f.include, err = compileAll("include", s.Include); err != nil {
 		return nil, err
@@ -95,6 +99,9 @@ func (f *filter) ships(name string) bool {
 		if o == "." || o == name || strings.HasPrefix(name, o+"/") {
 			return f.names(o, name)
 		}
+	}
+	if f.omitFile(name) {
+		return f.names(name, name)
 	}
 	return true
 }

@@ -1,8 +1,6 @@
 package checkpoint
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"io/fs"
 	"os"
@@ -153,8 +151,8 @@ func ignoreFile(file string, at []string) []gitignore.Pattern {
 		return nil
 	}
 	var out []gitignore.Pattern
-	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
-		if s := lines.Text(); !strings.HasPrefix(s, "#") && strings.TrimSpace(s) != "" {
+	for line := range strings.Lines(string(b)) {
+		if s := strings.TrimRight(line, "\r\n"); !strings.HasPrefix(s, "#") && strings.TrimSpace(s) != "" {
 			out = append(out, gitignore.ParsePattern(s, at))
 		}
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func checkSize(files []File, most int64) error {
 		return nil
 	}
 	largest := slices.Clone(files)
-	slices.SortStableFunc(largest, func(a, b File) int { return int(max(-1, min(1, b.Size-a.Size))) })
+	slices.SortStableFunc(largest, func(a, b File) int { return cmp.Compare(b.Size, a.Size) })
 	var names []string
 	for _, f := range largest[:min(5, len(largest))] {
 		names = append(names, fmt.Sprintf("%s (%s)", f.Path, bytesText(f.Size)))

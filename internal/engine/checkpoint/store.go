@@ -77,7 +77,8 @@ func (s Store) put(from, to string, f File, buf []byte) error {
 	defer src.Close()
 	return writeFile(to, func(w io.Writer) error {
 		h := sha256.New()
-		n, err := io.CopyBuffer(io.MultiWriter(w, h), onlyReader{src}, buf)
+		// One byte more than there was tells a file that has grown, without filling the disk with what it has grown to.
+		n, err := io.CopyBuffer(io.MultiWriter(w, h), io.LimitReader(src, f.Size+1), buf)
 		if err != nil {
 			return err
 		}

@@ -17,13 +17,17 @@ const (
 	broken             // begins like a number and is none: 71.59%, 1,234.5, 12:30
 )
 
+// maxToken is how much of a token is looked at: more than any number needs that a program prints (the least float64
+// has 1076 digits). What is as long is no number, and so never a part of one.
+const maxToken = 1100
+
 // parseNumber reads a whole token. strconv alone is no judge: it takes 1_000 and 0x1p-2, and 1e400 as infinite.
 func parseNumber(tok string) (float64, kind) {
 	body := strings.TrimLeft(tok, "+-")
 	if len(tok)-len(body) > 1 || body == "" {
 		return 0, word
 	}
-	if wholeDecimal(body) {
+	if len(tok) < maxToken && wholeDecimal(body) {
 		v, err := strconv.ParseFloat(tok, 64)
 		if err != nil {
 			return 0, broken
@@ -89,9 +93,16 @@ func skipBlanks(b []byte, i int) int {
 	return i
 }
 
-// tokenEnd returns the index behind the token that starts at b[i]. A comma before a digit belongs to the token, so
-// that 1,234.5 is seen whole.
+// atTokenEnd reports whether no token goes on at b[i].
+func atTokenEnd(b []byte, i int) bool {
+	return i >= len(b) || tokenEnd(b[:min(len(b), i+utf8.UTFMax)], i) == i
+}
+
+// tokenEnd returns the index behind the token that starts at b[i], or behind maxToken bytes of it: a line of many names
+// and no blank would else be gone through once for each of them. A comma before a digit belongs to the token, so that
+// 1,234.5 is seen whole.
 func tokenEnd(b []byte, i int) int {
+	b = b[:min(len(b), i+maxToken)]
 	for i < len(b) {
 		switch c := b[i]; {
 		case c <= ' ' || c == 0x7f:

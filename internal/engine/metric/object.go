@@ -226,9 +226,16 @@ func (r *reader) bare(offset int) node {
 	return r.fail()
 }
 
+// maxName is the longest dotted key that is looked at: a long key of an object with many members would else be copied
+// for each of them.
+const maxName = 4 << 10
+
 // walk calls on for every leaf and string that lies below dicts only, under its dotted key.
 func (n node) walk(prefix string, on func(name string, n node)) {
 	for i, key := range n.keys {
+		if len(prefix)+len(key) > maxName {
+			continue
+		}
 		name := key
 		if prefix != "" {
 			name = prefix + "." + key

@@ -176,7 +176,7 @@ func (x *Extractor) value(b []byte, at, end int) (start, stop int, ok bool) {
 	case i < len(b) && (b[i] == ':' || b[i] == '='):
 		i = skipBlanks(b, i+1)
 		if i < len(b) && (b[i] == '"' || b[i] == '\'') {
-			if j := bytes.IndexByte(b[i+1:], b[i]); j > 0 {
+			if j := bytes.IndexByte(b[i+1:min(len(b), i+1+maxToken)], b[i]); j > 0 {
 				return i + 1, i + 1 + j, true
 			}
 		}
@@ -192,15 +192,17 @@ func (x *Extractor) value(b []byte, at, end int) (start, stop int, ok bool) {
 		return 0, 0, false
 	}
 	// "71.59 %" is no more 71.59 than "71.59%" is.
-	if j := skipBlanks(b, stop); j > stop && j < len(b) && b[j] == '%' && isDigit(b[stop-1]) && tokenEnd(b, j) == j+1 {
+	if j := skipBlanks(b, stop); j > stop && j < len(b) && b[j] == '%' && isDigit(b[stop-1]) && atTokenEnd(b, j+1) {
 		stop = j + 1
 	}
 	return i, stop, true
 }
 
+// atLineStart looks back from at, not forward from the start: it is asked for every name of the line.
 func atLineStart(b []byte, at int) bool {
-	from, _ := trim(b)
-	return at <= from
+	blank := func(r rune) bool { return r <= ' ' }
+	before := bytes.TrimRightFunc(b[:at], blank)
+	return len(bytes.TrimRightFunc(bytes.TrimSuffix(before, byteOrder), blank)) == 0
 }
 
 // token takes what was printed under a wanted name.

@@ -1,7 +1,9 @@
 package metric
 
 import (
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -81,5 +83,53 @@ func TestFastPathFindsEverything(t *testing.T) {
 		if diff := cmp.Diff(got[0], got[1], cmpopts.EquateNaNs()); diff != "" {
 			t.Fatalf("%d: %q: %s", i, log, diff)
 		}
+	}
+}
+
+// Lines without an end to their tokens, their blanks or their nesting: as long as a line may be, and each was gone
+// through once for each of its names (minutes). There is no clock here; the allocated bytes are counted, and what is
+// gone through without being copied shows as a test that does not end.
+func TestLineOfAnyKindIsGoneThroughOnce(t *testing.T) {
+	const n = 1 << 18
+	fill := func(s string) string { return strings.Repeat(s, n/len(s)) }
+	for name, c := range map[string]struct{ line, want string }{
+		"names in one token":      {fill("loss:"), ""},
+		"other names":             {fill("a:"), ""},
+		"steps in one token":      {fill("step=1"), ""},
+		"steps, then a value":     {fill("step=1") + " loss=2", "loss=2:1"},
+		"quotes that do not end":  {fill("loss:'x "), ""},
+		"numbers and commas":      {fill("loss=1,"), "loss=1:1"},
+		"blanks before the names": {strings.Repeat(" ", n/2) + fill("x loss "), ""},
+		"a long key":              {`{"` + fill("k") + `":{` + fill(`"a":1,`) + `},"loss":3}`, "loss=3:1"},
+		"a long number":           {"loss=" + fill("1"), ""},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		x, got := read(c.line+"\n", last("loss")...)
+		x.Results()
+		runtime.ReadMemStats(&after)
+		if len(got) > 0 {
+			got = got[:1]
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %.200q, want %q", name, got, c.want)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<30 {
+			t.Errorf("%s: %d MiB allocated for a line of %d KiB", name, grown>>20, len(c.line)>>10)
+		}
+	}
+}
+
+func TestLongTokenIsNeverANumber(t *testing.T) {
+	x, got := read("loss="+strings.Repeat("1", 1<<16)+"\nloss=1"+strings.Repeat("0", 300)+"\n", last("loss")...)
+	if r := x.Results()[0]; len(got) != 1 || !r.Found || r.Problem == "" || r.Failed || r.Value != 1e300 {
+		t.Errorf("%.100q %+v", got, r)
+	}
+}
+
+func TestMeanThatNoNumberHoldsIsNoValue(t *testing.T) {
+	x, _ := read("loss=1.7e308\nloss=1.7e308\n", Want{"loss", "mean"})
+	if r := x.Results()[0]; !r.Found || !r.Diverged || !math.IsNaN(r.Value) {
+		t.Errorf("%+v", r)
 	}
 }

@@ -138,13 +138,8 @@ func (s *state) result() Result {
 	case "mean":
 		picked.value = (s.sum + s.lost) / float64(s.finite)
 	}
-	if s.hasOdd {
-		switch s.want.Pick {
-		case "min", "max", "mean":
-			picked, r.Diverged = s.odd, true
-		default:
-			r.Diverged = math.IsNaN(picked.value) || math.IsInf(picked.value, 0)
-		}
+	if s.hasOdd && s.want.Pick != "first" && s.want.Pick != "last" {
+		picked = s.odd
 	}
 	if !r.Found {
 		if r.Problem == "" && s.word != "" {
@@ -155,7 +150,8 @@ func (s *state) result() Result {
 		return r
 	}
 	r.Line, r.Step = picked.line, picked.step
-	if !r.Diverged {
+	// Also a mean of finite values whose sum is too large for a number.
+	if r.Diverged = math.IsNaN(picked.value) || math.IsInf(picked.value, 0); !r.Diverged {
 		r.Value = picked.value
 	}
 	r.Failed = r.Problem != "" && s.problemSeq >= picked.seq

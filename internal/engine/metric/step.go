@@ -84,13 +84,7 @@ func stepAt(b []byte, at int) (float64, bool) {
 
 // stepEnds reports whether a number that stops at b[i] is whole; 3/10 and "Epoch 3:" are common.
 func stepEnds(b []byte, i int) bool {
-	if i >= len(b) || tokenEnd(b, i) == i {
-		return true
-	}
-	if b[i] == ':' {
-		return i+1 >= len(b) || tokenEnd(b, i+1) == i+1
-	}
-	return b[i] == '/'
+	return atTokenEnd(b, i) || b[i] == '/' || b[i] == ':' && atTokenEnd(b, i+1)
 }
 
 // findStep notes the last step or epoch in b, which is one or more lines. It looks from the end, in growing blocks:

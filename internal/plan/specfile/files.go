@@ -4,6 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/xrun-dev/xrun/schema"
 )
 
 // Root is the directory that the files of a spec are shown relative to, for a spec in dir.
@@ -55,4 +60,54 @@ func packageFiles(dir, pkg string) []string {
 		}
 	}
 	return out
+}
+
+// Finder returns a function that tells whether a file is part of a package of experiment files, loaded or not: what is
+// code must not depend on which PATHs were named together.
+func Finder() func(file string) bool {
+	known := map[[2]string]bool{}
+	return func(file string) bool {
+		if !isSpecFile(filepath.Base(file)) {
+			return false
+		}
+		dir, pkg := filepath.Dir(file), packageOf(file)
+		if pkg == "" {
+			return holdsSpec(file)
+		}
+		ours, ok := known[[2]string{dir, pkg}]
+		if !ok {
+			ours = slices.ContainsFunc(packageFiles(dir, pkg), holdsSpec)
+			known[[2]string{dir, pkg}] = ours
+		}
+		return ours
+	}
+}
+
+// holdsSpec reports whether a file imports the schema, or declares sections of ours and nothing else.
+func holdsSpec(file string) bool {
+	f, err := parser.ParseFile(file, nil)
+	if err != nil {
+		return false
+	}
+	for spec := range f.ImportSpecs() {
+		if spec.Path.Value == `"`+schema.Package+`"` {
+			return true
+		}
+	}
+	declares := false
+	for _, d := range f.Decls {
+		field, ok := d.(*ast.Field)
+		if !ok {
+			continue
+		}
+		name, ok := plainName(field.Label)
+		if !ok || name != "" && (name[0] == '_' || name[0] == '#') {
+			continue
+		}
+		if !slices.ContainsFunc(sections, func(s struct{ name, definition string }) bool { return s.name == name }) {
+			return false
+		}
+		declares = declares || name == "experiments" || name == "hosts"
+	}
+	return declares
 }
