@@ -15,8 +15,8 @@ import (
 // A Ledger is an open ledger. All its methods may be called at the same time.
 type Ledger struct {
 	db       *sql.DB
-	path     string
-	file     os.FileInfo // of path when it was opened for writing
+	name     string      // of the file
+	file     os.FileInfo // of that name, when it was opened for writing
 	copied   string      // directory of a private copy; removed on Close
 	requests chan request
 	quit     chan struct{} // closed by Close
@@ -60,7 +60,7 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger: %w", err), db.Close())
 	}
-	l := &Ledger{db: db, path: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
+	l := &Ledger{db: db, name: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	go l.write()
 	return l, nil
 }
@@ -173,8 +173,8 @@ func (l *Ledger) commit(batch []request) error {
 		return fmt.Errorf("write ledger: %w", err)
 	}
 	// SQLite is content with a file that nobody will find again.
-	if now, err := os.Stat(l.path); err != nil || !os.SameFile(now, l.file) {
-		return &GoneError{l.path}
+	if now, err := os.Stat(l.name); err != nil || !os.SameFile(now, l.file) {
+		return &GoneError{l.name}
 	}
 	return nil
 }
