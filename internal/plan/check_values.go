@@ -20,7 +20,7 @@ func (c *checker) spans(spans []span) {
 		switch {
 		case s.of == nil || *s.of >= s.least:
 		case s.least == 0:
-			c.add(s.path, s.hint, "%s is not below 0", strings.Join(s.path, "."))
+			c.add(s.path, s.hint, "%s is at least 0", strings.Join(s.path, "."))
 		default:
 			c.add(s.path, s.hint, "%s is above 0", strings.Join(s.path, "."))
 		}

@@ -37,10 +37,10 @@ func TestDurationsThatAreNoneAreNamed(t *testing.T) {
 			}, "limits.trial", "limits.grace", "retry.backoff"),
 			[]string{
 				"experiments.lr.limits.trial: limits.trial is above 0",
-				"experiments.lr.limits.grace: limits.grace is not below 0",
+				"experiments.lr.limits.grace: limits.grace is at least 0",
 				"experiments.lr.artifacts.keep_for: artifacts.keep_for is above 0",
 				"experiments.lr.checkpoint.ahead: checkpoint.ahead is above 0",
-				"experiments.lr.retry.backoff: retry.backoff is not below 0",
+				"experiments.lr.retry.backoff: retry.backoff is at least 0",
 			},
 		},
 		"setup, tests and a canary": {
@@ -70,10 +70,10 @@ func TestDurationsOutsideOfExperimentsAreChecked(t *testing.T) {
 	s.Agents = []Agent{{Name: "a", Timeout: -1, Silence: -1}}
 	s.Settings.LostAfter, s.Settings.Budget = -1, &Budget{Wall: &none}
 	want := []string{
-		"settings.lost_after: settings.lost_after is not below 0",
+		"settings.lost_after: settings.lost_after is at least 0",
 		"settings.budget.wall: settings.budget.wall is above 0",
-		"agents.a.timeout: agents.a.timeout is not below 0",
-		"agents.a.silence: agents.a.silence is not below 0",
+		"agents.a.timeout: agents.a.timeout is at least 0",
+		"agents.a.silence: agents.a.silence is at least 0",
 	}
 	if diff := cmp.Diff(want, lines(Check(s))); diff != "" {
 		t.Error(diff)
