@@ -17,6 +17,7 @@ func everything(t testing.TB) *Spec {
 		e.Command = []string{"train", "{params}"}
 		e.Loop = &Loop{Agent: "codex", Hypothesis: Hypothesis{Name: "h"}, Tests: &Tests{Command: []string{"pytest"}}, Stop: Stop{Budget: Budget{Wall: &wall, Runs: &n}}, Bootstrap: &Bootstrap{Path: "m.py"}}
 		e.Criteria = &Criteria{Solid: &f}
+		e.Metrics = map[string]Metric{"acc": {Pick: "max", AtLeast: ptr(val(0.5))}}
 	})
 	single := experiment(func(e *Experiment) {
 		e.Name, e.Sweep, e.Command, e.Params = "once", nil, []string{"true", "{params:--}"}, map[string]Value{"b": val("x y"), "a": val(1)}
@@ -27,7 +28,7 @@ func everything(t testing.TB) *Spec {
 		Exclude: []Match{{list("x", 1), list("lr", 0.1)}}, Include: []Params{params("lr", num(t, "9007199254740993"))},
 	}), func(e *Experiment) {
 		e.Env, e.Labels = map[string]string{"B": "{seed}", "A": "{xrun.out}"}, map[string]string{"team": "x"}
-		e.Metrics = map[string]Metric{"acc": {Pick: "max", AtLeast: ptr(val(0.5))}}
+		e.Metrics = map[string]Metric{"acc": {Pick: "max"}}
 	})
 	s := &Spec{
 		Experiments: []Experiment{full, loop, single},

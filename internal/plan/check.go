@@ -27,6 +27,7 @@ func Check(s *Spec) []Finding {
 		c.hostEnv(&s.Hosts[i])
 		c.nulHost(&s.Hosts[i])
 	}
+	c.shared()
 	return c.found
 }
 
@@ -45,11 +46,14 @@ func (c *checker) experiment(e *Experiment) {
 	c.params(e)
 	c.placeholders(e)
 	c.environment(e)
+	c.texts(e)
 	c.hosts(e)
 	c.nuls(e)
 	if e.Sweep != nil {
 		c.sweep(e)
 	}
+	c.durations(e)
+	c.dubious(e)
 	if e.Seeds != nil {
 		seen := map[int64]bool{}
 		for i, s := range e.Seeds {
@@ -141,6 +145,22 @@ func (c *checker) hostEnv(h *Host) {
 			c.add([]string{"hosts", h.Name, "env", name}, "give it another name", "names that begin with XRUN_ are reserved")
 		}
 	}
+	c.variables(h.Env, "hosts", h.Name, "env")
+}
+
+// shared checks what belongs to no experiment.
+func (c *checker) shared() {
+	spans := []span{{&c.spec.Settings.LostAfter, 0, []string{"settings", "lost_after"}, ""}}
+	if b := c.spec.Settings.Budget; b != nil {
+		spans = append(spans, span{b.Wall, 1, []string{"settings", "budget", "wall"}, ""})
+	}
+	for i := range c.spec.Agents {
+		a := &c.spec.Agents[i]
+		spans = append(spans,
+			span{&a.Timeout, 0, []string{"agents", a.Name, "timeout"}, ""},
+			span{&a.Silence, 0, []string{"agents", a.Name, "silence"}, ""})
+	}
+	c.spans(spans)
 }
 
 func (c *checker) environment(e *Experiment) {

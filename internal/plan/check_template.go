@@ -51,12 +51,14 @@ func (c *checker) argv(in scope, argv []string, path ...string) {
 			continue
 		}
 		c.template(in, t, append(slices.Clone(path), strconv.Itoa(i)))
+		c.missed(in, arg, append(slices.Clone(path), strconv.Itoa(i)))
 	}
 }
 
 func (c *checker) env(in scope, env map[string]string, path ...string) {
 	for _, name := range sortedKeys(env) {
 		c.template(in, parseTemplate(env[name]), append(slices.Clone(path), name))
+		c.missed(in, env[name], append(slices.Clone(path), name))
 	}
 }
 
@@ -73,7 +75,11 @@ func (c *checker) template(in scope, t template, path []string) {
 			c.add(path, "make it an element of its own", "{%s} stands for several arguments", s.text)
 		default:
 			suggestion := "placeholders here: {" + strings.Join(in.known[:min(6, len(in.known))], "}, {") + "}; a brace that is meant as one is written {{"
-			if n := Nearest(s.text, in.known); n != "" {
+			n := Nearest(s.text, in.known)
+			if n == "" {
+				n = in.meant(s.text)
+			}
+			if n != "" {
 				suggestion = fmt.Sprintf("did you mean {%s}? A brace that is meant as one is written {{", n)
 			}
 			c.add(path, suggestion, "unknown placeholder {%s}", s.text)

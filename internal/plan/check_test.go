@@ -9,13 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines are findings as text: path: message (suggestion).
+// lines are findings as text: path: message (suggestion); a ? ends those of warnings.
 func lines(found []Finding) []string {
 	var out []string
 	for _, f := range found {
 		s := strings.Join(f.Path, ".") + ": " + f.Message
 		if f.Suggestion != "" {
 			s += " (" + f.Suggestion + ")"
+		}
+		if f.Warning {
+			s += "?"
 		}
 		out = append(out, s)
 	}
@@ -98,7 +101,7 @@ func TestPlaceholdersThatCannotBeFilledAreNamed(t *testing.T) {
 		"an included point that lacks an axis": {
 			func(e *Experiment) {
 				e.Sweep = &Sweep{Grid: Axes{list("lr", 1)}, Include: []Params{params("wd", 1)}}
-				e.Command = []string{"p", "{lr}"}
+				e.Command = []string{"p", "{lr}", "$XRUN_PARAM_WD"}
 			},
 			[]string{"experiments.lr.command.1: not every point has the parameter lr (write {params}, which leaves out what a point does not have)"},
 		},

@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -28,7 +29,7 @@ func (l *loader) check() {
 	}
 }
 
-// strayCode finds code that lies outside of the repository.
+// strayCode finds code that lies outside of the repository or is not there.
 func (l *loader) strayCode() []plan.Finding {
 	var out []plan.Finding
 	for i := range l.spec.Experiments {
@@ -37,14 +38,53 @@ func (l *loader) strayCode() []plan.Finding {
 		if filepath.IsAbs(e.Code.Path) {
 			dir = filepath.Clean(e.Code.Path)
 		}
-		if !within(l.root, dir) {
-			out = append(out, plan.Finding{
-				Path: []string{"experiments", e.Name, "code", "path"}, Message: "code.path leads out of the repository",
-				Suggestion: "code lies within the repository of its experiment",
-			})
+		message, suggestion := "", ""
+		switch {
+		case !within(l.root, dir):
+			message, suggestion = "code.path leads out of the repository", "code lies within the repository of its experiment"
+		case e.Code.Path != "" && e.Code.Ref == "": // what a commit holds need not be in the working tree
+			message, suggestion = notDirectory(e.Dir, e.Code.Path, dir)
+		}
+		if message != "" {
+			out = append(out, plan.Finding{Path: []string{"experiments", e.Name, "code", "path"}, Message: message, Suggestion: suggestion})
 		}
 	}
 	return out
+}
+
+// notDirectory says what is wrong if dir, which is path as seen from base, is no directory.
+func notDirectory(base, path, dir string) (message, suggestion string) {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return "", ""
+	case err == nil:
+		return quote(path) + " is not a directory", "name the directory that it lies in"
+	}
+	// The first part of it that is not there may be a misspelling of one that is.
+	missing, rest := dir, ""
+	for filepath.Dir(missing) != missing {
+		if info, err := os.Stat(filepath.Dir(missing)); err == nil && info.IsDir() {
+			break
+		}
+		missing, rest = filepath.Dir(missing), filepath.Join(filepath.Base(missing), rest)
+	}
+	entries, _ := os.ReadDir(filepath.Dir(missing)) // no suggestion if it cannot be read
+	var siblings []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(filepath.Dir(missing), e.Name())); err == nil && info.IsDir() && !notOurs(e.Name()) {
+			siblings = append(siblings, e.Name())
+		}
+	}
+	suggestion = "code.path starts at the directory of this file"
+	if near, ok := didYouMean(filepath.Base(missing), siblings); ok {
+		meant := filepath.Join(filepath.Dir(missing), near, rest)
+		if rel, err := filepath.Rel(base, meant); err == nil && !filepath.IsAbs(path) {
+			meant = rel
+		}
+		suggestion = "did you mean " + quote(filepath.ToSlash(meant)) + "?"
+	}
+	return "there is no directory " + quote(path), suggestion
 }
 
 // findings are those of plan.Check. Of experiments that are wrong in themselves it sees the name only: it may rely on

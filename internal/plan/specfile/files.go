@@ -28,7 +28,7 @@ func Paths(files []string) []string {
 	for dir, listed := range byDir {
 		switch {
 		case pkgs[dir] != "" && parent(dir, pkgs):
-		case pkgs[dir] != "" && len(packageFiles(dir, pkgs[dir])) == len(listed):
+		case pkgs[dir] != "" && len(packageFiles(dir, pkgs[dir])) == len(listed) && len(packagesIn(dir)) == 1:
 			out = append(out, dir)
 		default:
 			out = append(out, listed...)

@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
 )
 
 //go:embed template/experiment.cue
@@ -19,6 +23,9 @@ var inventoryTemplate string
 const (
 	ignoreFile = ".gitignore"
 	ignoreLine = ".xrun/"
+	// anyPackage is the name of a package whose directory's name gives none.
+	anyPackage     = "experiments"
+	templateClause = "\npackage " + anyPackage + "\n"
 )
 
 // Init writes a package that works at once into dir: a module with the schema, an experiment, an inventory to fill in,
@@ -29,9 +36,10 @@ func Init(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	clause := "\npackage " + packageName(dir) + "\n"
 	files := []struct{ name, text string }{
-		{"experiment.cue", experimentTemplate},
-		{"inventory.cue", inventoryTemplate},
+		{"experiment.cue", strings.Replace(experimentTemplate, templateClause, clause, 1)},
+		{"inventory.cue", strings.Replace(inventoryTemplate, templateClause, clause, 1)},
 	}
 	var taken []string
 	for _, f := range files {
@@ -65,6 +73,29 @@ func Init(dir string) ([]string, error) {
 		wrote = append(wrote, ignoreFile)
 	}
 	return wrote, err
+}
+
+// packageName is the package that dir has for experiments, or a name made from that of the directory.
+func packageName(dir string) string {
+	for _, p := range packagesIn(dir) {
+		if slices.ContainsFunc(packageFiles(dir, p.name), holdsSpec) {
+			return p.name
+		}
+	}
+	var b strings.Builder
+	for _, r := range filepath.Base(dir) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9' && b.Len() > 0:
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	name := strings.TrimSuffix(b.String(), "_")
+	if !ast.IsValidIdent(name) || token.Lookup(name).IsKeyword() || name == "package" || name == "import" {
+		return anyPackage
+	}
+	return name
 }
 
 // initModule makes a module in dir with the schema in it, or sees to it that the module around dir has the schema.

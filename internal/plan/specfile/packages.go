@@ -165,7 +165,7 @@ func (l *loader) evaluate() {
 				l.diagnose(u)
 				return
 			}
-			if u.explicit && !u.inventory {
+			if u.explicit && !u.inventory && !l.mixed(u) {
 				l.report(u, u.firstPos(), nil,
 					"this package has no experiments, hosts, agents or settings",
 					`experiments begin with: experiments: "name": schema.#Experiment & {…}`)

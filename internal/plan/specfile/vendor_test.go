@@ -52,18 +52,48 @@ func TestInitWritesAPackageThatWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, commented, _ := strings.Cut(string(inventory), "package experiments\n")
+	head, commented, _ := strings.Cut(string(inventory), "package My_Experiments\n")
 	var b strings.Builder
 	for line := range strings.Lines(commented) {
 		b.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "//"), " "))
 	}
-	if err := os.WriteFile(name, []byte(head+"package experiments\n"+b.String()), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte(head+"package My_Experiments\n"+b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := hostNames(load(t, specfile.Options{Dir: dir})); !slices.Equal(got, []string{"here", "gpu1", "cluster"}) {
 		t.Errorf("hosts = %q", got)
 	}
 	cueIsContent(t, dir)
+}
+
+// The package is named after its directory, or after the package of ours that is there.
+func TestInitNamesThePackage(t *testing.T) {
+	for dir, want := range map[string]string{
+		"lab": "lab", "lr-sweep": "lr_sweep", "2nd try!": "nd_try", "_x_": "x", "Größe": "Gr_e", "a.b--c": "a_b_c",
+		"学習": "experiments", "42": "experiments", "for": "experiments", "package": "experiments", "null": "experiments", "in": "experiments", "string": "string",
+	} {
+		t.Run(dir, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), dir)
+			if _, err := specfile.Init(dir); err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"experiment.cue", "inventory.cue"} {
+				text, err := os.ReadFile(filepath.Join(dir, file))
+				if err != nil || !strings.Contains(string(text), "\npackage "+want+"\n") {
+					t.Errorf("%s: %v, want package %s:\n%.400s", file, err, want, text)
+				}
+			}
+			load(t, specfile.Options{Dir: dir})
+			cueIsContent(t, dir)
+		})
+	}
+	dir := tree(t, "-- hosts.cue --\npackage machines\n\nhosts: h: kind: \"local\"\n")
+	if _, err := specfile.Init(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := hostNames(load(t, specfile.Options{Dir: dir})); !slices.Equal(got, []string{"h"}) {
+		t.Errorf("hosts = %q", got)
+	}
 }
 
 func TestInitOverwritesNothing(t *testing.T) {
