@@ -109,7 +109,7 @@ func TestTwoCanariesThatFailInTheSameWayStopTheExperiment(t *testing.T) {
 		l.host("a", 4, func(j job) hosttest.Script { return fails(1, "KeyError: "+j.x()+"\n")(j) })
 		wantOutcome(t, l.run("r"), "nothing_usable", 4)
 		l.want("r", "1: failed exit on a", "2: failed exit on a", "3: not_run fuse", "4: not_run fuse", "5: not_run fuse")
-		if e := bodies[ledger.ExperimentFinished](l, "r"); len(e) != 1 || !strings.Contains(e[0].StopReason, "two trials that went ahead failed in the same way: exit 1: KeyError: #") {
+		if e := bodies[ledger.ExperimentFinished](l, "r"); len(e) != 1 || !strings.Contains(e[0].StopReason, "two trials that went ahead failed in the same way; the last: exit status 1: KeyError: ") {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -140,8 +140,9 @@ func TestACanaryThatAHostFailsGoesAheadAgainElsewhere(t *testing.T) {
 		l.host("a", 1, first)
 		l.host("b", 1, first)
 		wantOutcome(t, l.run("r"), "done", 0)
-		if b := l.begun("r"); b["2"] != time.Minute {
-			t.Errorf("started at %v: the second must wait for the first one's second attempt", b)
+		// Whichever trial goes ahead now, on the host that asks first, it is alone until it has shown that it works.
+		if b := l.begun("r"); b["1"] == b["2"] || min(b["1"], b["2"]) >= b["3"] {
+			t.Errorf("started at %v: two went ahead at once", b)
 		}
 	})
 }
@@ -169,7 +170,7 @@ func TestFuse(t *testing.T) {
 		for _, f := range bodies[ledger.TrialFinished](l, "r") {
 			if f.State == ledger.Failed {
 				failed++
-			} else if f.Cause != string(CauseFuse) || f.Message != "5 trials failed in the same way and none succeeded since: exit 1: error # at #" && !strings.HasPrefix(f.Message, "6 trials") {
+			} else if f.Cause != string(CauseFuse) || !strings.HasPrefix(f.Message, "5 trials failed in the same way and none succeeded since; the last: exit status 1: error ") && !strings.HasPrefix(f.Message, "6 trials") {
 				t.Errorf("%+v", f)
 			}
 		}

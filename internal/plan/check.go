@@ -25,7 +25,6 @@ func Check(s *Spec) []Finding {
 	c.at = nil
 	for i := range s.Hosts {
 		c.hostEnv(&s.Hosts[i])
-		c.nulHost(&s.Hosts[i])
 	}
 	c.shared()
 	return c.found
@@ -48,7 +47,6 @@ func (c *checker) experiment(e *Experiment) {
 	c.environment(e)
 	c.texts(e)
 	c.hosts(e)
-	c.nuls(e)
 	if e.Sweep != nil {
 		c.sweep(e)
 	}
@@ -145,7 +143,7 @@ func (c *checker) hostEnv(h *Host) {
 			c.add([]string{"hosts", h.Name, "env", name}, "give it another name", "names that begin with XRUN_ are reserved")
 		}
 	}
-	c.variables(h.Env, "hosts", h.Name, "env")
+	c.hostTexts(h)
 }
 
 // shared checks what belongs to no experiment.

@@ -279,7 +279,7 @@ func TestNearestFindsSlipsOfTheFinger(t *testing.T) {
 }
 
 func TestNULCharactersAreNamedWhereTheyWouldReachTheKernel(t *testing.T) {
-	const said = ": a NUL character cannot be part of an argument, a variable or a file name"
+	const said = `: this text holds a NUL byte, which no program can be given (remove the \u0000)`
 	bad := []Value{StringValue("good"), StringValue("a\x00b")}
 	findings{
 		"texts": {

@@ -66,11 +66,19 @@ func (c *checker) durations(e *Experiment) {
 func (c *checker) texts(e *Experiment) {
 	c.words(e.Command, "command")
 	c.variables(e.Env, "env")
+	c.noNUL(e.Code.Path, "code", "path")
+	c.words(e.Code.Include, "code", "include")
+	c.words(e.Code.Exclude, "code", "exclude")
+	c.words(e.Code.Ignore, "code", "ignore")
+	c.words(e.Artifacts.Paths, "artifacts", "paths")
+	c.words(e.Artifacts.Keep, "artifacts", "keep")
 	if e.Setup != nil {
 		c.words(e.Setup.Command, "setup", "command")
+		c.words(e.Setup.Key, "setup", "key")
 	}
 	if e.Evaluate != nil {
 		c.words(e.Evaluate.Command, "evaluate", "command")
+		c.words(e.Evaluate.Files, "evaluate", "files")
 		c.variables(e.Evaluate.Env, "evaluate", "env")
 	}
 	c.fixed(e.Params, "params")
@@ -95,6 +103,13 @@ func (c *checker) texts(e *Experiment) {
 			c.noNUL(p.Value.text, "sweep", "include", strconv.Itoa(i), p.Name)
 		}
 	}
+}
+
+// hostTexts does the same for a host.
+func (c *checker) hostTexts(h *Host) {
+	c.variables(h.Env, "hosts", h.Name, "env")
+	c.words(h.Prelude, "hosts", h.Name, "prelude")
+	c.noNUL(h.Workdir, "hosts", h.Name, "workdir")
 }
 
 func (c *checker) words(argv []string, path ...string) {
