@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/engine"
@@ -139,6 +140,7 @@ func (s *session) run(ctx context.Context, j *job, p *plan.Plan, paths []string)
 	if err := s.lock.name(s.id, s.app.now()); err != nil {
 		return 0, err
 	}
+	s.sayChanged(p)
 	if err := s.store(ctx, j, p); err != nil {
 		return 0, err
 	}
@@ -156,6 +158,28 @@ func (s *session) run(ctx context.Context, j *job, p *plan.Plan, paths []string)
 		return 0, err
 	}
 	return s.execute(ctx, j, p, adopt, nil)
+}
+
+// sayChanged says what makes trials run again: often it is a file that nobody meant to be code.
+func (s *session) sayChanged(p *plan.Plan) {
+	n, what := 0, []string{}
+	for _, e := range p.Experiments {
+		for _, t := range e.Trials {
+			if t.Why == plan.Changed {
+				n++
+				what = append(what, t.Changed...)
+			}
+		}
+	}
+	if n == 0 || s.app.Quiet {
+		return
+	}
+	what = sortedUnique(what)
+	more := ""
+	if k := len(what) - 3; k > 0 {
+		what, more = what[:3], fmt.Sprintf(" and %d more", k)
+	}
+	fmt.Fprintf(s.app.stderr, "%s again, because this changed: %s%s\n", count(n, "trial"), visible(strings.Join(what, ", ")), more)
 }
 
 func (s *session) dir() string { return filepath.Join(s.state, "runs", s.id) }

@@ -175,8 +175,10 @@ func (r *run) abandon() error {
 		if len(bodies) == 0 {
 			continue
 		}
-		if err := r.append(bodies...); err != nil {
-			return err
+		for part := range slices.Chunk(bodies, chunk) {
+			if err := r.append(part...); err != nil {
+				return err
+			}
 		}
 		if err := r.settleExperiment(e); err != nil {
 			return err
