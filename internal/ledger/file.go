@@ -135,6 +135,14 @@ func create(ctx context.Context, path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
+// readError is the error of a read, with what to do if it is the file that is damaged.
+func readError(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_CORRUPT {
+		return &DamagedError{FileName, err.Error()}
+	}
+	return fmt.Errorf("read ledger: %w", err)
+}
+
 // probe reads a little, so that damage shows now and not in the middle of a run.
 func probe(ctx context.Context, db *sql.DB, path string) error {
 	var n int

@@ -244,3 +244,30 @@ func TestALedgerIsReadableByItsOwnerAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestDamageInsideTheFileIsToldWithWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	l := must[*Ledger](t)(Open(t.Context(), dir))
+	for i := range 500 {
+		add(t, l, fmt.Sprintf("r%03d", i), RunStarted{Command: []string{strings.Repeat("x", 200)}})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, FileName)
+	b := must[[]byte](t)(os.ReadFile(path))
+	for i := 8192; i < len(b); i++ {
+		b[i] ^= 0x5a
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenReader(t.Context(), dir)
+	if err == nil {
+		defer r.Close()
+		_, err = r.Runs(t.Context())
+	}
+	if d, ok := errors.AsType[*DamagedError](err); !ok || d.Hint() == "" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -24,7 +24,7 @@ func (l *Ledger) Results(ctx context.Context) ([]Result, error) {
 	}
 	rows, err := l.db.QueryContext(ctx, `SELECT trial, run, experiment, state, code, parts, duration_s FROM results`)
 	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
+		return nil, readError(err)
 	}
 	defer rows.Close()
 	var out []Result
@@ -32,7 +32,7 @@ func (l *Ledger) Results(ctx context.Context) ([]Result, error) {
 		var r Result
 		var parts string
 		if err := rows.Scan(&r.Trial, &r.Run, &r.Experiment, &r.State, &r.Code, &parts, &r.DurationS); err != nil {
-			return nil, fmt.Errorf("read ledger: %w", err)
+			return nil, readError(err)
 		}
 		if err := json.Unmarshal([]byte(parts), &r.Parts); err != nil {
 			return nil, fmt.Errorf("read ledger: trial %s: %w", r.Trial, err)
@@ -54,13 +54,13 @@ func (l *Ledger) pairs(ctx context.Context, query string) (map[string]string, er
 	}
 	rows, err := l.db.QueryContext(ctx, query)
 	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
+		return nil, readError(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var k, v string
 		if err := rows.Scan(&k, &v); err != nil {
-			return nil, fmt.Errorf("read ledger: %w", err)
+			return nil, readError(err)
 		}
 		out[k] = v
 	}
@@ -148,14 +148,14 @@ func (l *Ledger) Previous(ctx context.Context, run string, experiments []string)
 	}
 	rows, err := l.db.QueryContext(ctx, `SELECT r.run, e.experiment FROM runs r JOIN experiments e ON e.run = r.run WHERE r.run < ? ORDER BY r.run DESC`, run)
 	if err != nil {
-		return "", fmt.Errorf("read ledger: %w", err)
+		return "", readError(err)
 	}
 	defer rows.Close()
 	has, last := map[string]bool{}, ""
 	for rows.Next() {
 		var id, experiment string
 		if err := rows.Scan(&id, &experiment); err != nil {
-			return "", fmt.Errorf("read ledger: %w", err)
+			return "", readError(err)
 		}
 		if id != last {
 			has, last = map[string]bool{}, id

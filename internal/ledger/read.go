@@ -97,7 +97,7 @@ type querier interface {
 func page(ctx context.Context, q querier, where string, args ...any) ([]Event, error) {
 	rows, err := q.QueryContext(ctx, "SELECT seq, run, at, type, version, body FROM events "+where, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
+		return nil, readError(err)
 	}
 	defer rows.Close()
 	var out []Event
@@ -105,7 +105,7 @@ func page(ctx context.Context, q querier, where string, args ...any) ([]Event, e
 		var e Event
 		var at, body string
 		if err := rows.Scan(&e.Seq, &e.Run, &at, &e.Type, &e.Version, &body); err != nil {
-			return nil, fmt.Errorf("read ledger: %w", err)
+			return nil, readError(err)
 		}
 		if e.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
 			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
@@ -174,7 +174,7 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 		(SELECT at FROM events e WHERE e.run = runs.run ORDER BY e.seq DESC LIMIT 1)
 		FROM runs ORDER BY run DESC`)
 	if err != nil {
-		return nil, fmt.Errorf("read ledger: %w", err)
+		return nil, readError(err)
 	}
 	defer rows.Close()
 	var out []Run
@@ -184,7 +184,7 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 		var finished *string
 		if err := rows.Scan(&r.ID, &started, &finished, &r.Outcome, &r.ExitCode, &r.PlanDigest, &command,
 			&r.Planned, &r.Succeeded, &r.Reused, &r.Failed, &r.StoppedEarly, &r.Cancelled, &r.Lost, &r.NotRun, &experiments, &last); err != nil {
-			return nil, fmt.Errorf("read ledger: %w", err)
+			return nil, readError(err)
 		}
 		if r.Started, err = time.Parse(time.RFC3339Nano, started); err != nil {
 			return nil, fmt.Errorf("read ledger: run %s: %w", r.ID, err)
