@@ -54,8 +54,9 @@ bench:
 
 # All repetitions in full: kills, fuzzing, races
 soak:
-    XRUN_SOAK=1 go test -race -count=3 -timeout 60m ./...
-    {{ quote(just_executable()) }} fuzz 2m
+    XRUN_SOAK=1 go test -count=1 -timeout 60m ./...
+    go test -race -count=2 -timeout 60m ./internal/...
+    {{ quote(just_executable()) }} fuzz 40s
 
 # Fuzz each target for a while
 fuzz time="20s":

@@ -29,7 +29,7 @@ experiments: nap: {
 func TestKilledAtAnyInstantNothingIsLostAndNothingRunsTwice(t *testing.T) {
 	rounds := 1
 	if os.Getenv("XRUN_SOAK") != "" {
-		rounds = 100
+		rounds = 40
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
