@@ -60,9 +60,9 @@ soak:
 
 # Fuzz each target for a while
 fuzz time="20s":
-    go test ./internal/plan -run '^$' -fuzz FuzzTemplate -fuzztime {{ time }}
-    go test ./internal/plan -run '^$' -fuzz FuzzNumberValue -fuzztime {{ time }}
-    go test ./internal/engine/metric -run '^$' -fuzz FuzzExtract -fuzztime {{ time }}
+    go test ./internal/plan -run '^$' -fuzz FuzzTemplate -fuzztime {{ time }} -fuzzminimizetime 1s
+    go test ./internal/plan -run '^$' -fuzz FuzzNumberValue -fuzztime {{ time }} -fuzzminimizetime 1s
+    go test ./internal/engine/metric -run '^$' -fuzz FuzzExtract -fuzztime {{ time }} -fuzzminimizetime 1s
 
 # Read the documentation of a package as users of it do
 docs pkg="./internal/engine":
