@@ -28,6 +28,7 @@ var imports = map[string][]string{
 	"internal/hosts":             {},
 	"internal/hosts/hosttest":    {"internal/hosts"},
 	"internal/ledger":            {},
+	"internal/citest":            {}, // for tests alone
 	"internal/noise":             {},
 	"internal/plan":              {},
 	"schema":                     {},

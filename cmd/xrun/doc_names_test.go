@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -44,6 +46,25 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 		if !documented {
 			t.Errorf("%s: the package has no comment", dir)
 		}
+	}
+}
+
+// TestNoTestSkipsByItself: a skip goes through citest, which fails in CI. (Scripts: TestInCINothingIsMissing.)
+func TestNoTestSkipsByItself(t *testing.T) {
+	skip := regexp.MustCompile(`\b[a-z]\.(Skip|Skipf|SkipNow)\(`)
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(file)
+		if m := skip.Find(src); m != nil {
+			t.Errorf("%s: %s…): use citest.Skip", file, m)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

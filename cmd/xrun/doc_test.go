@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/xrun-dev/xrun/internal/citest"
 )
 
 // TestDocumentedSessions runs the `$ xrun …` examples of README.md, in their order, in one empty directory, and compares
 // what they print. An … stands for anything.
 func TestDocumentedSessions(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("sh is missing")
+		citest.Skip(t, "sh is missing")
 	}
 	for _, doc := range []string{"README.md"} {
 		t.Run(doc, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 func TestSignaturesNameTheKindOfFailure(t *testing.T) {
 	one, none := 1, (*int)(nil)
 	torch := `Traceback (most recent call last):
-  File "/home/u/work/train.py", line 210, in main
+  File "/home/u/lab/train.py", line 210, in main
     loss = model(batch)
-  File "/home/u/work/model.py", line 33, in forward
+  File "/home/u/lab/model.py", line 33, in forward
     return self.net(x)
   File "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1511, in _call_impl
     return forward_call(*args)

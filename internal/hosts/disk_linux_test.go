@@ -6,17 +6,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xrun-dev/xrun/internal/citest"
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
 
 // C21: a full disk starts nothing, says so, and does not cost the result of what runs.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("needs to mount a small file system")
+		citest.Skip(t, "only root may mount a small file system")
 	}
 	mnt := t.TempDir()
 	if err := syscall.Mount("xrun-test", mnt, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("mount: %v", err)
+		citest.Skip(t, "mount: "+err.Error())
 	}
 	t.Cleanup(func() {
 		for range 100 { // a supervisor may be about to end

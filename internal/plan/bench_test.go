@@ -32,9 +32,6 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 func TestAHundredThousandTrialsAreNoTrouble(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
-	}
 	n := len(build(t, Basis{Spec: large(100_000)}).Experiments[0].Trials)
 	if n != 100_000 {
 		t.Errorf("%d trials", n)

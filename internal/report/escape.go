@@ -44,7 +44,7 @@ func shown(r rune) bool {
 	return r != utf8.RuneError && unicode.IsPrint(r)
 }
 
-// appendU appends \uXXXX, as a pair of surrogates where four digits are not enough.
+// appendU appends \u and four hexadecimal digits, or a pair of surrogates where four are not enough.
 func appendU(b []byte, r rune) []byte {
 	if r < 0x10000 {
 		return fmt.Appendf(b, `\u%04x`, r)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/xrun-dev/xrun/internal/citest"
 )
 
 // Safety promise, and C04: what a stranger's repository configures is not run, and nothing in it is written.
@@ -187,7 +189,7 @@ func TestSHA256RepositoryAndReftable(t *testing.T) {
 
 func TestRepositoryOfAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("needs to give files away")
+		citest.Skip(t, "only root may give files away")
 	}
 	r := newRepo(t)
 	r.write("a", "1")
@@ -195,7 +197,7 @@ func TestRepositoryOfAnotherUser(t *testing.T) {
 	commit := r.commit()
 	r.write("b", "1")
 	if out, err := exec.Command("chown", "-R", "12345", r.dir).CombinedOutput(); err != nil {
-		t.Skip(string(out))
+		citest.Skip(t, string(out))
 	}
 	m := r.mustScan(nil)
 	if m.Commit != commit || m.Dirty || strings.Join(paths(m), " ") != ".gitignore a" {

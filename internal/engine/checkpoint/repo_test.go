@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/xrun-dev/xrun/internal/citest"
 )
 
 // A repo is a real repository in a temporary directory.
@@ -21,10 +23,7 @@ type repo struct {
 func newRepo(t testing.TB) repo {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		if os.Getenv("XRUN_CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("no git program")
+		citest.Skip(t, err.Error())
 	}
 	isolate(t)
 	r := repo{t, t.TempDir()}
