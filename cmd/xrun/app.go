@@ -32,6 +32,7 @@ const (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	output         []os.FileInfo // the files that they go to, if any
 	args           []string
 	now            func() time.Time
 	log            hclog.Logger

@@ -70,7 +70,7 @@ type exitCode int
 // run parses args and executes one command. It never exits the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	out := &checkedWriter{w: stdout}
-	a := &app{stdin: stdin, stdout: out, stderr: stderr, args: args, now: time.Now, asJSON: wantsJSON(args)}
+	a := &app{stdin: stdin, stdout: out, stderr: stderr, args: args, now: time.Now, asJSON: wantsJSON(args), output: regularFiles(stdout, stderr)}
 	if testOnlyNow != nil {
 		a.now = testOnlyNow
 	}

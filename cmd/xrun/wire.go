@@ -35,6 +35,7 @@ type job struct {
 	state     string
 	manifests map[string]*checkpoint.Manifest // by experiment
 	warnings  []string
+	notCode   func(file string) bool
 }
 
 // evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
@@ -72,7 +73,7 @@ func (a *app) load(ctx context.Context, paths []string) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{spec: spec, state: a.State}
+	j := &job{spec: spec, state: a.State, notCode: a.notCode()}
 	if j.state == "" {
 		j.state = filepath.Join(spec.Root, stateName)
 	}
@@ -134,7 +135,7 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 	}
 	return checkpoint.Selection{
 		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
-		Omit: sortedUnique(omit), OmitFile: specfile.Finder(), MaxSize: int64(e.Code.MaxSize),
+		Omit: sortedUnique(omit), OmitFile: j.notCode, MaxSize: int64(e.Code.MaxSize),
 	}
 }
 
