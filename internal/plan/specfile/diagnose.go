@@ -141,11 +141,15 @@ func (d *diagnosis) fields(s *shape, v cue.Value, path []string) {
 	meant := map[string]bool{} // fields that are there under a wrong name
 	for _, name := range present {
 		f, p := s.child(name), append(slices.Clip(path), name)
+		var elsewhere string
+		if f != nil {
+			f, elsewhere = d.variantOf(s, f, discriminator)
+		}
 		switch {
 		case f == nil:
 			meant[d.unknown(s, name, p, present, discriminator)] = true
-		case !d.applies(f, discriminator):
-			d.found(p, d.unit.source.find(p).pos, p, "unknown field "+quote(name), "only where "+f.when.String())
+		case elsewhere != "":
+			d.found(p, d.unit.source.find(p).pos, p, "unknown field "+quote(name), "only where "+elsewhere)
 		case f.shape != nil:
 			d.fields(f.shape, v.LookupPath(cue.MakePath(cue.Str(name))), p)
 		}
@@ -214,6 +218,26 @@ func (d *diagnosis) applies(f *field, discriminator func(string) (string, bool))
 	}
 	value, ok := discriminator(f.when.on)
 	return !ok || f.when.holds(value)
+}
+
+// variantOf is the field of f's name whose condition holds: min is one field of uniform and another of int. If none
+// holds, elsewhere says where there is such a field.
+func (d *diagnosis) variantOf(s *shape, f *field, discriminator func(string) (string, bool)) (of *field, elsewhere string) {
+	when := f.when
+	when.values = nil
+	for _, g := range s.fields {
+		if g.name != f.name {
+			continue
+		}
+		if d.applies(g, discriminator) {
+			return g, ""
+		}
+		when.values = append(when.values, g.when.values...)
+	}
+	if f.when.on == "" {
+		return f, "" // a pattern's
+	}
+	return f, when.String()
 }
 
 // isStruct reports whether v is a struct, also where fields of it are wrong.
