@@ -51,20 +51,23 @@ type Policy struct {
 	Host bool
 }
 
+// asked is what retry adds to a failure.
+const asked = "or tried again if retry.on names it"
+
 const elsewhere = "tried on another host, at most once per host and three times per trial; failed where there is none"
 
 // Policies is the one table of causes, in the order in which `xrun help causes` prints it.
 var Policies = []Policy{
-	{Cause: CauseExit, Blame: BlameCode, Seen: "a non-zero exit status", Then: "failed"},
-	{Cause: CauseTimeout, Blame: BlameCode, Seen: "limits.trial", Then: "TERM, grace, KILL of everything it started; failed"},
+	{Cause: CauseExit, Blame: BlameCode, Seen: "a non-zero exit status", Then: "failed, " + asked},
+	{Cause: CauseTimeout, Blame: BlameCode, Seen: "limits.trial", Then: "TERM, grace, KILL of everything it started; failed, " + asked},
 	{Cause: CauseSilence, Blame: BlameCode, Seen: "limits.silence without output", Then: "TERM, grace, KILL of everything it started; failed"},
-	{Cause: CauseOOMGPU, Blame: BlameCode, Seen: "messages of the frameworks in the last lines of the log", Then: "failed"},
-	{Cause: CauseKilled, Blame: BlameCode, Seen: "exit status 137", Then: "failed; memory is the usual cause"},
+	{Cause: CauseOOMGPU, Blame: BlameCode, Seen: "messages of the frameworks in the last lines of the log", Then: "failed, " + asked},
+	{Cause: CauseKilled, Blame: BlameCode, Seen: "exit status 137", Then: "failed (memory is the usual cause), " + asked + "; the same signature twice ends that"},
 	{Cause: CauseNotFound, Blame: BlameCode, Seen: "exit status 126 or 127", Then: "failed, for all trials of the experiment on that host", Host: true},
 	{Cause: CauseMissingDependency, Blame: BlameCode, Seen: "a failed import in the last lines of the log", Then: "failed, for all trials of the experiment on that host", Host: true},
-	{Cause: CauseNoMetric, Blame: BlameCode, Seen: "the objective was not printed", Then: "failed: exit status 0 is not success"},
+	{Cause: CauseNoMetric, Blame: BlameCode, Seen: "the objective was not printed", Then: "failed (exit status 0 is not success), " + asked},
 	{Cause: CauseMetricError, Blame: BlameCode, Seen: "the objective was printed with something that is not a whole number", Then: "failed"},
-	{Cause: CauseDiverged, Blame: BlameCode, Seen: "the objective is nan or inf", Then: "failed; never best, never in a mean"},
+	{Cause: CauseDiverged, Blame: BlameCode, Seen: "the objective is nan or inf", Then: "failed (never best, never in a mean), " + asked},
 	{Cause: CauseSync, Blame: BlameHost, Seen: "the code or the job could not be put on the host", Then: elsewhere},
 	{Cause: CauseDiskFull, Blame: BlameHost, Seen: "no space left on the host", Then: elsewhere},
 	{Cause: CauseGPULost, Blame: BlameHost, Seen: "a leased GPU is gone", Then: elsewhere},

@@ -118,7 +118,7 @@ func (d *declaration) trial(ctx context.Context, e *experimentState, index int) 
 			e.counts[s]++
 			return nil, nil
 		}
-		t.attempts = d.Seen.Attempts[key]
+		t.attempts, t.failed = d.Seen.Attempts[key], d.Seen.Failed[key]
 	}
 	// Two experiments may have a trial of one id; a job belongs to one of them.
 	if open, ok := d.Adopt[t.trial.ID]; ok && !d.adopted[open.Job] && (open.Run != d.Run || open.Key == key) {

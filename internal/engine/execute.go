@@ -121,6 +121,9 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
+	case t.failed.retries(t.exp.spec, out):
+		t.failed, t.last = t.failed.add(out), &out
+		t.notBefore = r.Now().Add(backoff(t.exp.spec, t.failed.n))
 	default:
 		t.state = out.State
 		bodies = append(bodies, ledger.TrialFinished{Key: t.key(), State: out.State, Cause: out.Cause, Message: out.Message, Attempt: out.Attempt.Attempt})

@@ -77,6 +77,19 @@ func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 	}
 }
 
+// nextWake is how long until something happens that no lane tells.
+func (r *run) nextWake() (time.Duration, bool) {
+	gate, hasGate := r.nextGate()
+	retry, hasRetry := r.nextRetry()
+	switch {
+	case hasGate && hasRetry:
+		return min(gate, retry), true
+	case hasRetry:
+		return retry, true
+	}
+	return gate, hasGate
+}
+
 // nextGate is how long until a canary has lived long enough.
 func (r *run) nextGate() (time.Duration, bool) {
 	var least time.Duration

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -16,8 +17,12 @@ type task struct {
 	trial    *plan.Trial
 	attempts int // made so far, in this run
 	tried    []string
-	adopt    *ledger.OpenAttempt
-	state    ledger.State // final, once it is
+	failed   failures
+	last     *ledger.AttemptFinished // the outcome of the newest attempt that is to be tried again
+	// notBefore is when it may be tried again; zero: at once.
+	notBefore time.Time
+	adopt     *ledger.OpenAttempt
+	state     ledger.State // final, once it is
 
 	// Attempts reach a host in the order in which they were given out, however long each takes to prepare: before is
 	// closed when it is this one's turn, and this one closes after.
@@ -113,10 +118,10 @@ func (r *run) next(h *hostState) *task {
 		if h.busy >= h.cap.Slots && r.idle(e, h) {
 			continue
 		}
-		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) })
+		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) && r.ready(t) })
 		if i < 0 && e.gate.shut {
 			// Every point was a canary already: any trial will do.
-			i = slices.IndexFunc(e.pending, func(t *task) bool { return e.may(t, h.name) })
+			i = slices.IndexFunc(e.pending, func(t *task) bool { return e.may(t, h.name) && r.ready(t) })
 		}
 		if i < 0 {
 			continue
@@ -154,9 +159,14 @@ func (r *run) abandon() error {
 	for _, e := range r.experiments {
 		var bodies []ledger.Body
 		drop := func(t *task, cause Cause, message string) {
-			t.state = ledger.NotRun
-			e.counts[ledger.NotRun]++
-			bodies = append(bodies, ledger.TrialFinished{Key: t.key(), State: ledger.NotRun, Cause: string(cause), Message: message})
+			fin := ledger.TrialFinished{Key: t.key(), State: ledger.NotRun, Cause: string(cause), Message: message}
+			if t.last != nil { // it did run, and what it found out counts
+				fin.State, fin.Cause, fin.Attempt = ledger.Failed, t.last.Cause, t.last.Attempt.Attempt
+				fin.Message = t.last.Message + "; not tried again: " + message
+			}
+			t.state = fin.State
+			e.counts[t.state]++
+			bodies = append(bodies, fin)
 		}
 		if why := e.blown(); why != "" {
 			for _, t := range e.pending {

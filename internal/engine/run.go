@@ -46,6 +46,7 @@ type Seen struct {
 	Planned     map[ledger.Key]bool
 	Final       map[ledger.Key]ledger.State
 	Attempts    map[ledger.Key]int                  // the highest attempt number
+	Failed      map[ledger.Key]failures             // by the code's fault
 	Told        map[ledger.Attempt]map[string]int64 // by metric the last line of the log whose values are recorded
 	Finished    map[string]bool                     // experiments with their end recorded
 }
@@ -138,6 +139,7 @@ type run struct {
 	stopping    bool
 	changed     bool // something happened that may have left tasks without a host
 	left        map[string][]ledger.Attempt
+	later       []*task // that wait before they are tried again
 }
 
 // A hostState is a host as the scheduler sees it.
@@ -243,18 +245,18 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 		if over && open == 0 {
 			return err
 		}
-		var gate <-chan time.Time
+		var wake <-chan time.Time
 		var timer *time.Timer
-		if wait, ok := r.nextGate(); ok && !over {
+		if wait, ok := r.nextWake(); ok && !over {
 			timer = time.NewTimer(wait)
-			gate = timer.C
+			wake = timer.C
 		}
 		select {
 		case l := <-r.asks:
 			l.host.waiting = append(l.host.waiting, l)
 		case res := <-r.results:
 			fail(r.take(res))
-		case <-gate:
+		case <-wake:
 		case <-done:
 			done = nil
 			r.stopping = true
@@ -316,7 +318,8 @@ func (r *run) take(res result) error {
 		r.left[res.host.name] = append(r.left[res.host.name], res.out.Attempt)
 		return nil
 	case t.state == "":
-		// Not final: taken back because xrun is leaving, or to be tried elsewhere.
+		// Not final: taken back because xrun is leaving, or to be tried again, here or elsewhere.
+		r.postpone(t)
 		e.pending = append([]*task{t}, e.pending...)
 		r.changed = true
 		e.gate.leave(t)

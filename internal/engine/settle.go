@@ -35,6 +35,7 @@ type Settlement struct {
 type recorded struct {
 	experiments map[string]*plan.Experiment
 	trials      map[ledger.Key]plan.Trial
+	failed      map[ledger.Key]failures
 	told        map[ledger.Attempt]map[string]int64
 }
 
@@ -80,8 +81,8 @@ func (s *Settlement) Stop(ctx context.Context, o ledger.OpenAttempt, reason stri
 	return s.conclude(ctx, h, o)
 }
 
-// conclude waits for the end of an attempt and records it. Where the host is to blame, or somebody stopped it, the
-// trial stays open: a resume tries it again.
+// conclude waits for the end of an attempt and records it. Where the host is to blame, somebody stopped it, or the
+// experiment asks for a retry, the trial stays open: a resume tries it again.
 func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt) error {
 	run, err := s.recorded(ctx, o.Run)
 	if err != nil {
@@ -101,7 +102,8 @@ func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt)
 		return err
 	}
 	bodies := append(f.series(), out)
-	if policy(Cause(out.Cause)).Blame == BlameCode || out.Cause == "" {
+	final := policy(Cause(out.Cause)).Blame == BlameCode || out.Cause == ""
+	if final && !run.failed[o.Key].retries(e, out) {
 		bodies = append(bodies, ledger.TrialFinished{Key: o.Key, State: out.State, Cause: out.Cause, Message: out.Message, Attempt: o.Attempt.Attempt})
 	}
 	if err := s.Record.Append(ctx, events(o.Run, s.Now(), bodies...)...); err != nil {
@@ -115,7 +117,7 @@ func (s *Settlement) recorded(ctx context.Context, run string) (*recorded, error
 	if r, ok := s.runs[run]; ok {
 		return r, nil
 	}
-	r := &recorded{experiments: map[string]*plan.Experiment{}, trials: map[ledger.Key]plan.Trial{}, told: map[ledger.Attempt]map[string]int64{}}
+	r := &recorded{experiments: map[string]*plan.Experiment{}, trials: map[ledger.Key]plan.Trial{}, failed: map[ledger.Key]failures{}, told: map[ledger.Attempt]map[string]int64{}}
 	for ev, err := range s.Past.Events(ctx, run) {
 		if err != nil {
 			return nil, err
@@ -135,6 +137,8 @@ func (s *Settlement) recorded(ctx context.Context, run string) (*recorded, error
 			r.trials[b.Key] = t
 		case ledger.MetricValues:
 			tell(r.told, b)
+		case ledger.AttemptFinished:
+			r.failed[b.Key] = r.failed[b.Key].add(b)
 		}
 	}
 	if s.runs == nil {
@@ -201,7 +205,7 @@ func handedOver(o *ledger.OpenAttempt, by string) ledger.AttemptFinished {
 func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 	s := &Seen{
 		Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
-		Attempts: map[ledger.Key]int{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
+		Attempts: map[ledger.Key]int{}, Failed: map[ledger.Key]failures{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
 	}
 	for ev, err := range past.Events(ctx, run) {
 		if err != nil {
@@ -218,6 +222,8 @@ func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 			tell(s.Told, b)
 		case ledger.TrialFinished:
 			s.Final[b.Key] = b.State
+		case ledger.AttemptFinished:
+			s.Failed[b.Key] = s.Failed[b.Key].add(b)
 		case ledger.ExperimentFinished:
 			s.Finished[b.Name] = true
 		}

@@ -62,7 +62,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
-		{e.Retry != nil && e.Retry.Max > 0, []string{"retry"}},
 		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
 		{notLog(e.Objective.From), []string{"objective", "from"}},

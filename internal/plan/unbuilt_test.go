@@ -21,7 +21,6 @@ func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 		"loop":                 func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
 		"claim":                func(e *Experiment) { e.Claim = &Claim{} },
 		"needs.gpus":           func(e *Experiment) { e.Needs.GPUs = 1 },
-		"retry":                func(e *Experiment) { e.Retry = &Retry{Max: 1} },
 		"artifacts.keep":       func(e *Experiment) { e.Artifacts.Keep = []string{"x"} },
 		"artifacts.keep_for":   func(e *Experiment) { e.Artifacts.KeepFor = &duration },
 		"sweep.early_stop":     func(e *Experiment) { e.Sweep.EarlyStop = &EarlyStop{} },
@@ -61,7 +60,7 @@ func TestWhatIsBuiltIsNotRefused(t *testing.T) {
 	n := 2
 	s := specOf(experiment(func(e *Experiment) {
 		e.Sweep.Canary, e.Set["sweep.canary"] = &Canary{For: 5}, true
-		e.Objective.From, e.Retry = &Source{Kind: "log"}, &Retry{}
+		e.Objective.From, e.Retry = &Source{Kind: "log"}, &Retry{Max: 1}
 		e.Metrics = map[string]Metric{"acc": {}}
 		e.Needs.Hosts, e.Needs.Labels, e.Limits.MaxParallel, e.Priority = []string{"local"}, map[string]string{"a": "b"}, &n, 3
 		e.Reuse, e.Set["reuse"] = "never", true
