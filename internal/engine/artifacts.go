@@ -8,10 +8,11 @@ import (
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
 
-// want says which files of the attempt come home: all of XRUN_OUT, and what artifacts.paths names below the code.
+// want says which files of the attempt come home: all of XRUN_OUT, and below the code what artifacts.paths names and
+// where metrics are read.
 func (f *follower) want() hosts.Want {
 	w := hosts.Want{Limit: int64(f.a.exp.Artifacts.MaxSize)}
-	if globs := f.a.exp.Artifacts.Paths; len(globs) > 0 {
+	if globs := slices.Concat(f.a.exp.Artifacts.Paths, sourceFiles(wants(f.a.exp))); len(globs) > 0 {
 		w.Tree = func(path string) bool {
 			return slices.ContainsFunc(globs, func(g string) bool { return named(g, path) })
 		}

@@ -41,7 +41,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 			if ctx.Err() != nil {
 				return res // the intent stays open: whoever comes next looks at the host
 			}
-			out := f.judge(hosts.Exit{End: hosts.NeverStarted, Code: -1})
+			out := f.judge(hosts.Exit{End: hosts.NeverStarted, Code: -1}, make([]finding, 1), nil)
 			out.Cause, out.Message = string(cause), err.Error()
 			out.Signature = signature(cause, nil, []string{err.Error()})
 			return r.conclude(res, f, out)

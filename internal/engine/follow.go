@@ -63,7 +63,7 @@ func newFollower(a attempt, record Recorder, now func() time.Time, printed func(
 func (f *follower) rewind() {
 	recorded := maps.Clone(f.told)
 	f.tail = tailKeeper{}
-	f.extract = metric.New(wants(f.a.exp), func(r metric.Reading) {
+	f.extract = metric.New(logWants(wants(f.a.exp)), func(r metric.Reading) {
 		if r.Line > recorded[r.Metric] {
 			f.reading(r)
 		}
@@ -180,11 +180,15 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		return ledger.AttemptFinished{}, err
 	}
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
-	out := f.judge(exit)
 	artifacts, left, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
 	}
+	results, err := findings(wants(f.a.exp), f.extract.Results(), filepath.Join(f.a.dir(state), "artifacts"), artifacts, f.keep)
+	if err != nil {
+		return ledger.AttemptFinished{}, err
+	}
+	out := f.judge(exit, results, ferr)
 	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
 	out.Artifacts = append([]string{}, artifacts...)
 	out.Log = f.a.home + "/log"
@@ -192,13 +196,11 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size", name))
 	}
 	if ferr != nil {
-		why := fmt.Sprintf("its files did not come home: %v", ferr)
-		if out.State != ledger.Succeeded {
-			out.Notes = append(out.Notes, why)
-			return out, f.err
+		if out.Cause == string(CauseSync) {
+			out.Signature = signature(CauseSync, nil, []string{ferr.Error()})
+		} else {
+			out.Notes = append(out.Notes, fmt.Sprintf("its files did not come home: %v", ferr))
 		}
-		out.State, out.Cause, out.Message, out.Objective, out.Partial = ledger.Failed, string(CauseSync), why, nil, true
-		out.Signature = signature(CauseSync, nil, []string{ferr.Error()})
 		return out, f.err
 	}
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 
-	"github.com/xrun-dev/xrun/internal/engine/metric"
 	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -14,8 +12,9 @@ import (
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// judge turns the end of an attempt and what it printed into its outcome.
-func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
+// judge turns the end of an attempt and what was found of its metrics into its outcome; lost is why its files are not
+// there.
+func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.AttemptFinished {
 	out := ledger.AttemptFinished{
 		Attempt: f.a.Attempt, Host: f.a.host, DurationS: exit.Duration.Seconds(),
 		Metrics: map[string]ledger.Number{}, Picks: map[string]string{}, Artifacts: []string{}, Notes: []string{},
@@ -28,11 +27,10 @@ func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
 		at := exit.Started.UTC()
 		out.Started = &at
 	}
-	results := f.extract.Results()
 	out.PeakGPUMB = f.extract.Extras()
 	out.Notes = append(out.Notes, f.extract.Notes()...)
 	f.note(&out, results)
-	cause, message := f.cause(exit, results[0])
+	cause, message := f.cause(exit, results[0], lost)
 	switch {
 	case cause == "":
 		out.State = ledger.Succeeded
@@ -53,10 +51,10 @@ func (f *follower) judge(exit hosts.Exit) ledger.AttemptFinished {
 	return out
 }
 
-// note puts what the log says into the outcome.
-func (f *follower) note(out *ledger.AttemptFinished, results []metric.Result) {
+// note puts what was found into the outcome.
+func (f *follower) note(out *ledger.AttemptFinished, results []finding) {
 	for _, w := range wants(f.a.exp) {
-		out.Picks[w.Name] = w.Pick
+		out.Picks[w.Name] = w.how()
 	}
 	for _, r := range results {
 		if r.Found && !r.Diverged {
@@ -71,7 +69,7 @@ func (f *follower) note(out *ledger.AttemptFinished, results []metric.Result) {
 }
 
 // cause says why an attempt did not succeed, and puts it in a sentence; "" if it did.
-func (f *follower) cause(exit hosts.Exit, objective metric.Result) (Cause, string) {
+func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause, string) {
 	l := f.a.exp.Limits
 	switch exit.End {
 	case hosts.TimedOut:
@@ -93,16 +91,14 @@ func (f *follower) cause(exit hosts.Exit, objective metric.Result) (Cause, strin
 		return f.exitCause(exit.Code)
 	}
 	switch {
+	case lost != nil:
+		return CauseSync, fmt.Sprintf("its files did not come home: %v", lost)
 	case objective.Found && objective.Diverged:
 		return CauseDiverged, fmt.Sprintf("%s is not finite (line %d)", objective.Name, objective.Line)
 	case objective.Failed:
 		return CauseMetricError, fmt.Sprintf("metric %s: %s", objective.Name, objective.Problem)
 	case !objective.Found:
-		message := fmt.Sprintf("ended well, but never printed %s", objective.Name)
-		if len(objective.NearMisses) > 0 {
-			message += "; it printed " + strings.Join(objective.NearMisses, "; ")
-		}
-		return CauseNoMetric, message
+		return CauseNoMetric, "ended well, but " + objective.missing
 	}
 	return "", ""
 }

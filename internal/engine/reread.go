@@ -16,9 +16,9 @@ import (
 // reread brings a reused result up to the metrics that the experiment asks for now. The objective is part of a trial's
 // identity, the other metrics are not: where one is new, or is picked in another way, the stored log is read again.
 func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
-	var missing []metric.Want
+	var missing []wanted
 	for _, w := range wants(e)[1:] {
-		if pick, ok := from.Outcome.Picks[w.Name]; !ok || pick != w.Pick {
+		if pick, ok := from.Outcome.Picks[w.Name]; !ok || pick != w.how() {
 			missing = append(missing, w)
 		}
 	}
@@ -36,7 +36,7 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 	defer log.Close()
 	f := newFollower(attempt{Attempt: from.Outcome.Attempt, exp: e}, nil, r.Now, nil)
 	f.every = 0
-	f.extract = metric.New(missing, func(v metric.Reading) { f.keep(v) })
+	f.extract = metric.New(logWants(missing), f.keep)
 	if _, err := io.Copy(f.extract, log); err != nil {
 		return fmt.Errorf("read the log of reused trial %s again: %w", from.Outcome.Trial, err)
 	}
@@ -47,7 +47,16 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 	for _, w := range missing {
 		delete(from.Outcome.Metrics, w.Name)
 	}
-	f.note(&from.Outcome, f.extract.Results())
+	results, err := findings(missing, f.extract.Results(), filepath.Join(filepath.Dir(log.Name()), "artifacts"), from.Outcome.Artifacts, f.keep)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if !r.Found {
+			from.Outcome.Notes = append(from.Outcome.Notes, fmt.Sprintf("metric %s: it %s", r.Name, r.missing))
+		}
+	}
+	f.note(&from.Outcome, results)
 	for _, b := range f.series() {
 		if v, ok := b.(ledger.MetricValues); ok {
 			from.Series = append(from.Series, v)

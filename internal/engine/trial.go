@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/xrun-dev/xrun/internal/engine/metric"
 	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -60,18 +58,6 @@ func slug(ps plan.Params, seed int64) string {
 		s = s[:40]
 	}
 	return strings.TrimLeft(s, ".-")
-}
-
-// wants are the metrics to look for: the objective, then the others by name.
-func wants(e *plan.Experiment) []metric.Want {
-	ws := []metric.Want{{Name: e.Objective.Metric, Pick: e.Objective.Pick}}
-	for name, m := range e.Metrics {
-		if name != e.Objective.Metric {
-			ws = append(ws, metric.Want{Name: name, Pick: m.Pick})
-		}
-	}
-	slices.SortFunc(ws[1:], func(a, b metric.Want) int { return strings.Compare(a.Name, b.Name) })
-	return ws
 }
 
 // jobFor is what the host gets. Later entries of the environment win: defaults a user may change, the experiment's env,

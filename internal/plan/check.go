@@ -51,6 +51,7 @@ func (c *checker) experiment(e *Experiment) {
 		c.sweep(e)
 	}
 	c.durations(e)
+	c.sources(e)
 	c.dubious(e)
 	if e.Seeds != nil {
 		seen := map[int64]bool{}

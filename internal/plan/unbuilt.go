@@ -64,10 +64,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
 		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
-		{notLog(e.Objective.From), []string{"objective", "from"}},
-	}
-	for _, name := range sortedKeys(e.Metrics) {
-		fs = append(fs, unbuiltField{notLog(e.Metrics[name].From), []string{"metrics", name, "from"}})
 	}
 	if e.Sweep != nil {
 		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
@@ -78,5 +74,3 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 	}
 	return fs
 }
-
-func notLog(s *Source) bool { return s != nil && s.Kind != "log" }

@@ -34,7 +34,7 @@ func stepLog(n int) []byte {
 func benchmark(b *testing.B, log []byte, wants ...string) {
 	var w []Want
 	for _, n := range wants {
-		w = append(w, Want{n, "last"})
+		w = append(w, Want{Name: n, Pick: "last"})
 	}
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()

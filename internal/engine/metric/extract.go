@@ -1,9 +1,14 @@
 package metric
 
+import "regexp"
+
 // A Want is a metric to look for, by its whole name.
 type Want struct {
 	Name string
 	Pick string // last, first, min, max or mean
+	// Pattern finds the values in the lines of the log instead of the name: its group "value" holds a whole number, its
+	// group "step", if it has one, the step. nil: by name.
+	Pattern *regexp.Regexp
 }
 
 // A Reading is one value as it was printed. Value is NaN or infinite where that is what was printed.
@@ -50,6 +55,7 @@ type Extractor struct {
 	missing int // wants without a reading
 	spent   int // bytes parsed for near misses
 	names   map[string]*seen
+	regexps []*state // the wants with a pattern
 	final   *FinalResults
 
 	line      int64  // lines that are complete
@@ -70,7 +76,13 @@ type Extractor struct {
 func New(wants []Want, on func(Reading)) *Extractor {
 	x := &Extractor{on: on, wanted: len(wants), missing: len(wants), byName: map[string][]*state{}, names: map[string]*seen{}}
 	for _, w := range wants {
-		x.add(&state{want: w})
+		s := &state{want: w}
+		if w.Pattern != nil {
+			x.states, x.regexps = append(x.states, s), append(x.regexps, s)
+			x.missing-- // its name is not looked for
+			continue
+		}
+		x.add(s)
 	}
 	for _, name := range []string{peakMB, memoryGB} {
 		x.add(&state{want: Want{Name: name, Pick: "max"}, quiet: true})
@@ -103,7 +115,7 @@ func (x *Extractor) Results() []Result {
 	var out []Result
 	for _, s := range x.states[:x.wanted] {
 		r := s.result()
-		if !r.Found {
+		if !r.Found && s.want.Pattern == nil {
 			r.NearMisses = x.nearMisses(r.Name)
 		}
 		out = append(out, r)

@@ -29,7 +29,7 @@ func read(log string, wants ...Want) (x *Extractor, readings []string) {
 func last(names ...string) []Want {
 	var out []Want
 	for _, n := range names {
-		out = append(out, Want{n, "last"})
+		out = append(out, Want{Name: n, Pick: "last"})
 	}
 	return out
 }
@@ -138,7 +138,7 @@ func TestProblemCountsAtOrBehindThePickedValue(t *testing.T) {
 		{"mean", "a: 71%\na: 1\na: 2", 1.5, false},
 		{"last", "a: 0.5\na: see below", 0.5, false},
 	} {
-		x, _ := read(c.log, Want{"a", c.pick})
+		x, _ := read(c.log, Want{Name: "a", Pick: c.pick})
 		if r := x.Results()[0]; r.Value != c.value || r.Failed != c.failed || (r.Problem == "") != !strings.Contains(c.log, "%") {
 			t.Errorf("%+v: %+v", c, r)
 		}
@@ -153,7 +153,7 @@ func TestProblemCountsAtOrBehindThePickedValue(t *testing.T) {
 func TestC02NonFiniteDiverges(t *testing.T) {
 	for _, text := range []string{"nan", "NaN", "-nan", "inf", "-inf", "+Inf", "Infinity", "INFINITY"} {
 		for pick, want := range map[string]bool{"last": true, "first": false, "min": true, "max": true, "mean": true} {
-			x, got := read("val_loss: 0.9\nval_loss: "+text+"\n", Want{"val_loss", pick})
+			x, got := read("val_loss: 0.9\nval_loss: "+text+"\n", Want{Name: "val_loss", Pick: pick})
 			r := x.Results()[0]
 			if r.Diverged != want || !r.Found || r.Count != 2 || len(got) != 2 || math.IsNaN(r.Value) != want {
 				t.Errorf("%s %s: %+v", text, pick, r)
@@ -232,7 +232,7 @@ func TestC26PicksAndNearMisses(t *testing.T) {
 		line  int64
 		step  float64
 	}{"last": {0.7, 3, 3}, "first": {0.9, 1, 1}, "min": {0.4, 2, 2}, "max": {0.9, 1, 1}, "mean": {(0.9 + 0.4 + 0.7) / 3, 3, 3}} {
-		x, _ := read(log, Want{"val_loss", pick})
+		x, _ := read(log, Want{Name: "val_loss", Pick: pick})
 		r := x.Results()[0]
 		if math.Abs(r.Value-want.value) > 1e-15 || r.Line != want.line || r.Step == nil || *r.Step != want.step || r.Count != 3 || r.Conflict != "" {
 			t.Errorf("%s: %+v", pick, r)

@@ -21,7 +21,7 @@ type outcome struct {
 
 func extract(log []byte, cut bool, size func() int) outcome {
 	var o outcome
-	x := New([]Want{{"loss", "last"}, {"val.acc", "mean"}, {"a", "min"}}, func(r Reading) { o.Readings = append(o.Readings, r) })
+	x := New([]Want{{Name: "loss", Pick: "last"}, {Name: "val.acc", Pick: "mean"}, {Name: "a", Pick: "min"}}, func(r Reading) { o.Readings = append(o.Readings, r) })
 	for len(log) > 0 {
 		n := max(1, min(len(log), size()))
 		x.Write(log[:n])
@@ -94,7 +94,7 @@ func FuzzNumber(f *testing.F) {
 		}
 		// Whatever stands behind "loss=", a reading has the whole token as its text.
 		var got []string
-		x := New([]Want{{"loss", "last"}}, func(r Reading) { got = append(got, r.Text) })
+		x := New([]Want{{Name: "loss", Pick: "last"}}, func(r Reading) { got = append(got, r.Text) })
 		fmt.Fprintf(x, "loss=%s\n", s)
 		x.Close(false)
 		for _, text := range got[:min(1, len(got))] {

@@ -122,7 +122,7 @@ func (x *Extractor) body(b []byte) {
 func (x *Extractor) region(b []byte) {
 	x.trigger.reset()
 	for pos := 0; pos < len(b); {
-		if x.parsesAll() {
+		if x.parsesAll() || len(x.regexps) > 0 {
 			end := pos + lineEnd(b[pos:])
 			x.unit(b[pos:end])
 			x.line++
@@ -155,6 +155,7 @@ func (x *Extractor) unit(b []byte) {
 		x.clean = stripEscapes(x.clean[:0], b)
 		b = x.clean
 	}
+	x.patterns(b)
 	if x.parsesAll() {
 		x.spent += len(b) + 1
 		x.parse(b)

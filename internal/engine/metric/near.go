@@ -37,13 +37,16 @@ func (x *Extractor) note(name []byte, text []byte, line int64) {
 	x.names[string(name)] = &seen{string(text), line}
 }
 
-func (x *Extractor) nearMisses(want string) []string {
+func (x *Extractor) nearMisses(want string) []string { return nearest(want, x.names) }
+
+// nearest are the names that look like the wanted one.
+func nearest(want string, names map[string]*seen) []string {
 	type miss struct {
 		score int
 		name  string
 	}
 	var misses []miss
-	for name := range x.names {
+	for name := range names {
 		if s, ok := nearness(want, name); ok {
 			misses = append(misses, miss{s, name})
 		}
@@ -56,7 +59,7 @@ func (x *Extractor) nearMisses(want string) []string {
 	})
 	var out []string
 	for _, m := range misses[:min(maxNear, len(misses))] {
-		s := x.names[m.name]
+		s := names[m.name]
 		out = append(out, fmt.Sprintf("%s = %s, line %d", m.name, s.text, s.line))
 	}
 	return out

@@ -144,7 +144,7 @@ func (x *Extractor) leaf(name string, v node) {
 func (x *Extractor) text(b []byte) {
 	x.found = x.found[:0]
 	for _, s := range x.states {
-		for from := 0; ; {
+		for from := 0; s.want.Pattern == nil; {
 			i := bytes.Index(b[from:], s.name())
 			if i < 0 {
 				break
@@ -217,7 +217,7 @@ func (x *Extractor) token(s *state, text string, at int) {
 		s.addWord(text, x.at.line, x.column(at))
 		return
 	}
-	if s.count == 0 && !s.quiet {
+	if s.count == 0 && !s.quiet && s.want.Pattern == nil {
 		x.missing--
 	}
 	r := mark{value: v, line: x.at.line, step: x.at.step, seq: x.seq}

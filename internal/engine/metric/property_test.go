@@ -73,7 +73,7 @@ func TestFastPathFindsEverything(t *testing.T) {
 		log := randomLog(r, 1+r.IntN(60))
 		var got [2][]Reading
 		for k := range got {
-			x := New([]Want{{"loss", "last"}, {"val.acc", "last"}, {"a", "last"}}, func(r Reading) { got[k] = append(got[k], r) })
+			x := New([]Want{{Name: "loss", Pick: "last"}, {Name: "val.acc", Pick: "last"}, {Name: "a", Pick: "last"}}, func(r Reading) { got[k] = append(got[k], r) })
 			if x.missing = 0; k == 1 {
 				x.missing, x.spent = 1<<30, -1<<60
 			}
@@ -128,7 +128,7 @@ func TestLongTokenIsNeverANumber(t *testing.T) {
 }
 
 func TestMeanThatNoNumberHoldsIsNoValue(t *testing.T) {
-	x, _ := read("loss=1.7e308\nloss=1.7e308\n", Want{"loss", "mean"})
+	x, _ := read("loss=1.7e308\nloss=1.7e308\n", Want{Name: "loss", Pick: "mean"})
 	if r := x.Results()[0]; !r.Found || !r.Diverged || !math.IsNaN(r.Value) {
 		t.Errorf("%+v", r)
 	}

@@ -101,6 +101,9 @@ func (g *group) search(b []byte, from int) int {
 func triggersOf(wants []Want) []string {
 	texts := []string{"FINAL_RESULTS:", "per_method", "seed_results", "best_method", peakMB, memoryGB}
 	for _, w := range wants {
+		if w.Pattern != nil {
+			continue
+		}
 		// Of a name with dots only the last part stands in an object that nests.
 		name := w.Name
 		if i := strings.LastIndexByte(name, '.'); i >= 0 && i+1 < len(name) {
