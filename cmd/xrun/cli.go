@@ -30,7 +30,7 @@ type cli struct {
 	Plan    planCmd    `cmd:"" help:"Show what would run, where, and why."`
 	Run     runCmd     `cmd:"" help:"Plan, then do it."`
 	Resume  resumeCmd  `cmd:"" help:"Go on with an interrupted run."`
-	Stop    stopCmd    `cmd:"" help:"End what an interrupted run left running."`
+	Stop    stopCmd    `cmd:"" help:"Stop a run, an experiment or a trial."`
 	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`

@@ -24,7 +24,7 @@ type resumeCmd struct {
 	MaxParallel   int      `placeholder:"N" help:"At most N trials at once."`
 	AcceptChanges bool     `help:"Go on with the spec and the code as they are now."`
 	NoTUI         bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
-	Deadline      string   `hidden:""`
+	Deadline      string   `placeholder:"07:30|8h" help:"Start nothing new after a time of day or a duration, nor what would not end by then."`
 }
 
 // Help is the example.
@@ -34,9 +34,6 @@ func (resumeCmd) Help() string {
 
 // Run goes on with a run.
 func (c *resumeCmd) Run(ctx context.Context, a *app) error {
-	if c.Deadline != "" {
-		return notBuilt("resume --deadline")
-	}
 	state := a.findState()
 	if _, err := os.Stat(filepath.Join(state, ledger.FileName)); err != nil {
 		return usageHint(&ledger.NoRunError{Arg: or(c.RunID, "last")})
@@ -173,6 +170,10 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		return err
 	}
 	s.maxParallel = c.MaxParallel
+	if s.bounds, err = s.app.bounds(j.spec, c.Deadline); err != nil {
+		return err
+	}
+	s.bounds.Before = seen.Spent
 	code, err := s.execute(ctx, j, p, adopt, seen)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ type runCmd struct {
 	MaxParallel int      `placeholder:"N" help:"At most N trials at once."`
 	Overlap     string   `enum:",skip,wait,fail" default:"" placeholder:"skip" help:"What to do while another run is active: skip, wait or fail."`
 	NoTUI       bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
-	Deadline    string   `hidden:""`
+	Deadline    string   `placeholder:"07:30|8h" help:"Start nothing new after a time of day or a duration, nor what would not end by then."`
 	DryAgents   string   `hidden:""`
 	Detach      bool     `hidden:""`
 }
@@ -36,7 +36,7 @@ func (runCmd) Help() string {
 
 // Run plans and runs.
 func (c *runCmd) Run(ctx context.Context, a *app) error {
-	for flag, set := range map[string]bool{"run --deadline": c.Deadline != "", "run --dry-agents": c.DryAgents != "", "run --detach": c.Detach} {
+	for flag, set := range map[string]bool{"run --dry-agents": c.DryAgents != "", "run --detach": c.Detach} {
 		if set {
 			return notBuilt(flag)
 		}
@@ -77,6 +77,9 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	s.maxParallel = c.MaxParallel
+	if s.bounds, err = a.bounds(j.spec, c.Deadline); err != nil {
+		return err
+	}
 	code, err := s.run(ctx, j, p, c.Paths)
 	if err != nil {
 		return err

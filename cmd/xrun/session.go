@@ -32,6 +32,7 @@ type session struct {
 	running     []ledger.OpenAttempt // of dead runs, still on hosts
 	settlement  *engine.Settlement
 	maxParallel int
+	bounds      engine.Bounds
 	asked       asked
 	events      *os.File
 	eventsErr   error
@@ -248,7 +249,10 @@ func (s *session) execute(ctx context.Context, j *job, p *plan.Plan, adopt map[s
 	for _, m := range j.manifests {
 		codes[m.ID] = planFiles(m)
 	}
+	heard, deaf := context.WithCancel(ctx)
+	defer deaf()
 	out, err := engine.Run(ctx, engine.Config{
+		Bounds: s.bounds, Requests: engine.Requests(heard, s.dir(), s.app.log.Named("control")),
 		Run: s.id, Plan: p, Spec: j.spec, Trees: j.trees(s.code), Codes: codes, Hosts: s.hosts, Reusable: s.ledger.Reusable, Seen: seen,
 		Adopt: adopt, State: s.state, MaxParallel: s.maxParallel, Record: s.ledger, Now: s.app.now, Log: s.app.log.Named("engine"),
 	})
@@ -314,4 +318,17 @@ func hostUser() string {
 		host = "localhost"
 	}
 	return name + "@" + host
+}
+
+// bounds are those of the spec; a flag goes before its deadline.
+func (a *app) bounds(spec *plan.Spec, deadline string) (engine.Bounds, error) {
+	b := engine.Bounds{Budget: spec.Settings.Budget}
+	if text := or(deadline, spec.Settings.Deadline); text != "" {
+		at, err := plan.ParseDeadline(text, a.now())
+		if err != nil {
+			return b, &cliError{code: exitUsage, kind: "usage", msg: err.Error()}
+		}
+		b.Deadline = at
+	}
+	return b, nil
 }

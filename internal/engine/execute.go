@@ -16,6 +16,7 @@ const maxHostFaults = 3
 // anybody acts on it. It runs in a lane; the task is its own until it returns.
 func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	res := result{task: t, host: h}
+	t.recalled.Store(false)
 	if ctx.Err() != nil { // xrun is leaving
 		return res
 	}
@@ -47,6 +48,10 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 			return r.conclude(res, f, out)
 		}
 	}
+	for _, c := range r.handed.add(t, handedJob{h.host, a.job}) {
+		r.takeBack(t, handedJob{h.host, a.job}, c)
+	}
+	defer r.handed.remove(t)
 	out, err := f.follow(ctx, h.host, r.State)
 	if errors.Is(err, errLeft) {
 		res.left = true
@@ -117,7 +122,7 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	t := res.task
 	bodies := append(f.series(), out)
 	switch p := policy(Cause(out.Cause)); {
-	case f.back:
+	case f.back, t.recalled.Load() && out.Cause == string(CauseCancelled):
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)

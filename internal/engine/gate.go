@@ -79,15 +79,13 @@ func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 
 // nextWake is how long until something happens that no lane tells.
 func (r *run) nextWake() (time.Duration, bool) {
-	gate, hasGate := r.nextGate()
-	retry, hasRetry := r.nextRetry()
-	switch {
-	case hasGate && hasRetry:
-		return min(gate, retry), true
-	case hasRetry:
-		return retry, true
+	least, found := r.nextGate()
+	for _, next := range []func() (time.Duration, bool){r.nextRetry, func() (time.Duration, bool) { return r.bound.next(r.Now()) }} {
+		if d, ok := next(); ok && (!found || d < least) {
+			least, found = d, true
+		}
 	}
-	return gate, hasGate
+	return least, found
 }
 
 // nextGate is how long until a canary has lived long enough.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/hosts"
@@ -28,6 +29,8 @@ type task struct {
 	// closed when it is this one's turn, and this one closes after.
 	before, after chan struct{}
 	arrived       func() // closes after, once
+
+	recalled atomic.Bool // taken back from its host: it is open again
 }
 
 // key names the trial.
@@ -44,7 +47,10 @@ type experimentState struct {
 	inFlight int
 	counts   map[ledger.State]int
 	noHost   bool
+	done     int           // trials that ended well in this process
+	took     time.Duration // they, together
 	ended    bool
+	stopped  []Request // that ask for nothing more of it
 	gate     gate
 	fuse     fuse
 }
@@ -66,6 +72,10 @@ func (e *experimentState) total() int {
 // finish books the final state of a task, and reports whether it may leave others without a place to go.
 func (e *experimentState) finish(t *task, res result) bool {
 	e.counts[t.state]++
+	if t.state == ledger.Succeeded {
+		e.done++
+		e.took += time.Duration(res.out.DurationS * float64(time.Second))
+	}
 	e.gate.finished(t, res.out)
 	e.fuse.finished(res)
 	cause := Cause(res.out.Cause)
@@ -118,10 +128,10 @@ func (r *run) next(h *hostState) *task {
 		if h.busy >= h.cap.Slots && r.idle(e, h) {
 			continue
 		}
-		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) && r.ready(t) })
+		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) && r.ready(t) && r.fits(t, h) })
 		if i < 0 && e.gate.shut {
 			// Every point was a canary already: any trial will do.
-			i = slices.IndexFunc(e.pending, func(t *task) bool { return e.may(t, h.name) && r.ready(t) })
+			i = slices.IndexFunc(e.pending, func(t *task) bool { return e.may(t, h.name) && r.ready(t) && r.fits(t, h) })
 		}
 		if i < 0 {
 			continue
@@ -152,7 +162,7 @@ func (e *experimentState) take(i int) *task {
 // abandon gives up the tasks that can never start: those whose experiment has blown its fuse, and those that no host
 // may have.
 func (r *run) abandon() error {
-	if !r.changed {
+	if !r.changed && (r.bound.cause == "" || r.bound.hit) {
 		return nil
 	}
 	r.changed = false
@@ -174,7 +184,21 @@ func (r *run) abandon() error {
 			}
 			e.pending = nil
 		}
+		if r.bound.cause != "" {
+			e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
+				if t.adopt != nil { // it runs
+					return false
+				}
+				r.bound.hit = true
+				drop(t, r.bound.cause, r.bound.reason)
+				return true
+			})
+		}
 		e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
+			if why := e.stoppedBy(t); why != "" && t.adopt == nil {
+				drop(t, CauseCancelled, why)
+				return true
+			}
 			if slices.ContainsFunc(r.hosts, func(h *hostState) bool { return e.may(t, h.name) }) {
 				return false
 			}

@@ -35,9 +35,12 @@ type Config struct {
 	// State is the absolute state directory.
 	State       string
 	MaxParallel int // attempts at once on all hosts; 0 is no limit
-	Record      Recorder
-	Now         func() time.Time
-	Log         hclog.Logger
+	Bounds      Bounds
+	// Requests are those of other processes; nil: there are none.
+	Requests <-chan Request
+	Record   Recorder
+	Now      func() time.Time
+	Log      hclog.Logger
 }
 
 // Seen is what a resumed run already recorded.
@@ -49,6 +52,7 @@ type Seen struct {
 	Failed      map[ledger.Key]failures             // by the code's fault
 	Told        map[ledger.Attempt]map[string]int64 // by metric the last line of the log whose values are recorded
 	Finished    map[string]bool                     // experiments with their end recorded
+	Spent       Spent                               // by the processes before
 }
 
 // An Outcome is how a run, or this process's part of it, ended.
@@ -62,6 +66,9 @@ type Outcome struct {
 	Results int
 	// NoHost: no trial could be started because no host could be used.
 	NoHost bool
+	// Ended is the bound that ended the run before it was complete, budget or deadline, and Why the words for it.
+	Ended Cause
+	Why   string
 }
 
 // Total is the number of trials.
@@ -79,6 +86,7 @@ const (
 	ExitSomeFailed  = 3
 	ExitNothing     = 4
 	ExitNoHost      = 6
+	ExitBound       = 7
 	ExitInterrupted = 130
 )
 
@@ -88,6 +96,8 @@ func (o Outcome) Finish() ledger.RunFinished {
 	switch {
 	case o.NoHost:
 		return ledger.RunFinished{Outcome: "no_host", ExitCode: ExitNoHost, Reason: "no host could be used"}
+	case o.Ended != "":
+		return ledger.RunFinished{Outcome: string(o.Ended), ExitCode: ExitBound, Reason: o.Why}
 	case o.Total() > 0 && o.Results == 0:
 		return ledger.RunFinished{Outcome: "nothing_usable", ExitCode: ExitNothing, Reason: "no experiment has a result"}
 	case ok < o.Total():
@@ -99,7 +109,7 @@ func (o Outcome) Finish() ledger.RunFinished {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true, bound: newBound(cfg.Bounds, cfg.Now())}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {
@@ -116,13 +126,14 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	}
 	err := r.schedule(ctx, stop)
 	lanes.Wait()
+	r.side.Wait()
 	out := r.outcome()
 	if err != nil {
 		return out, err
 	}
 	last := ledger.Body(out.Finish())
 	if out.Interrupted {
-		last = ledger.RunInterrupted{Reason: fmt.Sprint(context.Cause(ctx)), ExitCode: ExitInterrupted, Running: r.leftCount()}
+		last = ledger.RunInterrupted{Reason: r.interruption(ctx), ExitCode: ExitInterrupted, Running: r.leftCount()}
 	}
 	return out, r.append(last)
 }
@@ -140,6 +151,10 @@ type run struct {
 	changed     bool // something happened that may have left tasks without a host
 	left        map[string][]ledger.Attempt
 	later       []*task // that wait before they are tried again
+	bound       bound
+	stopReason  string // of a request that stopped the whole run
+	handed      handed
+	side        sync.WaitGroup // calls to hosts that no lane waits for
 }
 
 // A hostState is a host as the scheduler sees it.
@@ -232,6 +247,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 	}
 	for {
 		if err == nil && !r.stopping {
+			r.close()
+			r.tooLate()
 			fail(r.abandon())
 		}
 		over := err != nil || r.stopping || r.exhausted()
@@ -256,6 +273,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 			l.host.waiting = append(l.host.waiting, l)
 		case res := <-r.results:
 			fail(r.take(res))
+		case q := <-r.Requests:
+			r.obey(q)
 		case <-wake:
 		case <-done:
 			done = nil
@@ -285,6 +304,8 @@ func (r *run) give(h *hostState) {
 		h.waiting = h.waiting[1:]
 		h.busy++
 		r.inFlight++
+		r.bound.spent.Runs++
+		r.bound.check(r.Now())
 		t.exp.inFlight++
 		if t.adopt != nil {
 			h.adopted++
@@ -311,6 +332,7 @@ func (r *run) take(res result) error {
 		res.host.adopted--
 		t.adopt = nil
 	}
+	r.bound.finished(t, res.out)
 	switch {
 	case res.err != nil:
 		return res.err
@@ -394,6 +416,9 @@ func (r *run) outcome() Outcome {
 		refused = refused && (e.noHost || e.total() == 0)
 	}
 	o.NoHost = refused && o.Total() > 0
+	if r.bound.hit {
+		o.Ended, o.Why = r.bound.cause, r.bound.reason
+	}
 	return o
 }
 

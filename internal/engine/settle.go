@@ -201,32 +201,7 @@ func handedOver(o *ledger.OpenAttempt, by string) ledger.AttemptFinished {
 	}
 }
 
-// Review reads what a run recorded, to go on with it.
-func Review(ctx context.Context, past Past, run string) (*Seen, error) {
-	s := &Seen{
-		Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
-		Attempts: map[ledger.Key]int{}, Failed: map[ledger.Key]failures{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
-	}
-	for ev, err := range past.Events(ctx, run) {
-		if err != nil {
-			return nil, err
-		}
-		switch b := ev.Body.(type) {
-		case ledger.ExperimentPlanned:
-			s.Experiments[b.Name] = true
-		case ledger.TrialPlanned:
-			s.Planned[b.Key] = true
-		case ledger.AttemptIntended:
-			s.Attempts[b.Key] = max(s.Attempts[b.Key], b.Attempt.Attempt)
-		case ledger.MetricValues:
-			tell(s.Told, b)
-		case ledger.TrialFinished:
-			s.Final[b.Key] = b.State
-		case ledger.AttemptFinished:
-			s.Failed[b.Key] = s.Failed[b.Key].add(b)
-		case ledger.ExperimentFinished:
-			s.Finished[b.Name] = true
-		}
-	}
-	return s, nil
+// bounded reports whether a trial was not run because of a deadline or a budget.
+func bounded(cause string) bool {
+	return cause == string(CauseDeadline) || cause == string(CauseBudget)
 }

@@ -107,7 +107,7 @@ type (
 	}
 	// RunFinished ends a run.
 	RunFinished struct {
-		Outcome  string `json:"outcome"` // done, some_failed, nothing_usable, budget, no_host
+		Outcome  string `json:"outcome"` // done, some_failed, nothing_usable, no_host, budget, deadline
 		ExitCode int    `json:"exit_code"`
 		Reason   string `json:"reason"`
 	}

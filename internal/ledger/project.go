@@ -99,6 +99,9 @@ func (p *projector) apply(ctx context.Context, e *Event) error {
 	case AttemptIntended:
 		return p.do(ctx, `INSERT OR REPLACE INTO attempts VALUES (?,?,?,?,?,?,?,NULL)`, e.Run, b.Experiment, b.Trial, b.Attempt.Attempt, b.Host, b.Job, b.JobDir)
 	case AttemptStarted:
+		if err := p.reopened(ctx, e.Run, b.Key); err != nil {
+			return err
+		}
 		return p.do(ctx, `UPDATE trials SET state='running' WHERE run=? AND experiment=? AND trial=?`, e.Run, b.Experiment, b.Trial)
 	case AttemptFinished:
 		return p.attemptFinished(ctx, e, b)
@@ -133,7 +136,16 @@ func (p *projector) attemptFinished(ctx context.Context, e *Event, b AttemptFini
 		WHERE results.state <> 'succeeded' OR excluded.state = 'succeeded'`, string(b.State), b.DurationS, e.Seq, e.Run, b.Experiment, b.Trial)
 }
 
+// reopened takes a trial out of the count of those that were not run: a deadline left it, and the run was resumed.
+func (p *projector) reopened(ctx context.Context, run string, k Key) error {
+	return p.do(ctx, `UPDATE runs SET not_run = not_run - 1 WHERE run=? AND EXISTS
+		(SELECT 1 FROM trials WHERE run=? AND experiment=? AND trial=? AND state='not_run')`, run, run, k.Experiment, k.Trial)
+}
+
 func (p *projector) trialFinished(ctx context.Context, e *Event, b TrialFinished) error {
+	if err := p.reopened(ctx, e.Run, b.Key); err != nil {
+		return err
+	}
 	if err := p.do(ctx, `UPDATE trials SET state=? WHERE run=? AND experiment=? AND trial=?`, string(b.State), e.Run, b.Experiment, b.Trial); err != nil {
 		return err
 	}

@@ -161,7 +161,9 @@ type Run struct {
 }
 
 // Unfinished reports whether r can be resumed.
-func (r Run) Unfinished() bool { return r.Finished == nil }
+func (r Run) Unfinished() bool {
+	return r.Finished == nil || r.Outcome == "budget" || r.Outcome == "deadline"
+}
 
 // Runs lists the runs, newest first.
 func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {

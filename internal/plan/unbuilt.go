@@ -21,12 +21,6 @@ func Unbuilt(s *Spec) []Finding {
 		}
 	}
 	u.at = []string{"settings"}
-	if s.Settings.Deadline != "" {
-		u.unbuilt("deadline")
-	}
-	if s.Settings.Budget != nil {
-		u.unbuilt("budget")
-	}
 	if s.Settings.KeepRuns != nil {
 		u.unbuilt("keep_runs")
 	}

@@ -36,8 +36,6 @@ func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 		}
 	}
 	for want, edit := range map[string]func(*Spec){
-		"settings.deadline: deadline is not built yet":               func(s *Spec) { s.Settings.Deadline = "8h" },
-		"settings.budget: budget is not built yet":                   func(s *Spec) { s.Settings.Budget = &Budget{} },
 		"settings.keep_runs: keep_runs is not built yet":             func(s *Spec) { s.Settings.KeepRuns = &n },
 		"settings.notify: notify is not built yet":                   func(s *Spec) { s.Settings.Notify = []Notify{{}} },
 		"hosts.local.kind: hosts of kind ssh are not built yet":      func(s *Spec) { s.Hosts[0].Kind = "ssh" },

@@ -138,7 +138,9 @@ func (s *State) Next() (why string, argv []string) {
 	case !s.complete():
 		return "Go on where it stopped; nothing that finished is run again", s.xrun("resume", s.run)
 	case s.finished.Outcome == "budget":
-		return "Go on with what the budget left out", s.xrun("resume", s.run)
+		return "Raise the budget, and go on with what it left out", s.xrun("resume", s.run, "--accept-changes")
+	case s.finished.Outcome == "deadline":
+		return "Go on with what the deadline left out", s.xrun("resume", s.run)
 	case n.Failed > 0:
 		if n.Succeeded+n.Reused == 0 {
 			return "See why the first one failed", s.xrun("logs", s.ref(s.failures()[0].of[0]))

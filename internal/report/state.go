@@ -116,6 +116,13 @@ func (s *State) resume(at time.Time, b ledger.RunResumed) {
 	s.segment, s.interrupted, s.finished = at, nil, nil
 	s.resumed++
 	s.planDigest = b.PlanDigest
+	for _, x := range s.experiments {
+		for _, t := range x.trials {
+			if f := t.finished; f != nil && f.State == ledger.NotRun && (f.Cause == "deadline" || f.Cause == "budget") {
+				t.finished = nil // it gets another chance
+			}
+		}
+	}
 	if len(b.Accepted) > 0 {
 		for _, a := range b.Accepted {
 			s.warn("resumed with a changed spec: " + a)

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// Review reads what a run recorded, to go on with it.
+func Review(ctx context.Context, past Past, run string) (*Seen, error) {
+	r := &review{
+		Seen: &Seen{
+			Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
+			Attempts: map[ledger.Key]int{}, Failed: map[ledger.Key]failures{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
+		},
+		specs: map[string]*plan.Experiment{}, open: map[string]bool{},
+	}
+	for ev, err := range past.Events(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		if err := r.apply(ev); err != nil {
+			return nil, err
+		}
+	}
+	r.Spent.Wall += r.last.Sub(r.began)
+	return r.Seen, nil
+}
+
+// A review is the state of Review between two events.
+type review struct {
+	*Seen
+	specs map[string]*plan.Experiment
+	open  map[string]bool // experiments that a bound ended
+	began time.Time       // of the newest process
+	last  time.Time
+}
+
+func (r *review) apply(ev ledger.Event) error {
+	switch b := ev.Body.(type) {
+	case ledger.RunStarted:
+		r.began = ev.At
+	case ledger.RunResumed:
+		r.open = map[string]bool{}
+		r.Spent.Wall += r.last.Sub(r.began)
+		r.began = ev.At
+	case ledger.ExperimentPlanned:
+		r.Experiments[b.Name] = true
+		e, err := decodeExperiment(b)
+		if err != nil {
+			return err
+		}
+		r.specs[b.Name] = e
+	case ledger.TrialPlanned:
+		r.Planned[b.Key] = true
+	case ledger.AttemptIntended:
+		r.Attempts[b.Key] = max(r.Attempts[b.Key], b.Attempt.Attempt)
+		r.Spent.Runs++
+	case ledger.MetricValues:
+		tell(r.Told, b)
+	case ledger.AttemptFinished:
+		r.Failed[b.Key] = r.Failed[b.Key].add(b)
+		if e := r.specs[b.Experiment]; e != nil {
+			r.Spent.GPUHours += gpuHours(e, b)
+		}
+	case ledger.TrialFinished:
+		if r.Final[b.Key] = b.State; b.State == ledger.NotRun && bounded(b.Cause) {
+			delete(r.Final, b.Key) // a resume has another deadline
+			r.open[b.Experiment] = true
+		}
+	case ledger.ExperimentFinished:
+		r.Finished[b.Name] = !r.open[b.Name]
+	}
+	if r.began.IsZero() {
+		r.began = ev.At
+	}
+	r.last = ev.At
+	return nil
+}
