@@ -16,6 +16,31 @@ type Job struct {
 	Limits Limits
 	// Params is the content of the file that Place.Params names.
 	Params []byte
+	// Setup comes before the command, Evaluate after one that ended well; nil: nothing does.
+	Setup    *Setup
+	Evaluate *Evaluation
+}
+
+// A Step is a program that runs beside the command of a job, with a log and limits of its own.
+type Step struct {
+	Argv []string
+	Env  []string      // as that of a Job, instead of it
+	Time time.Duration // from start to end; 0 is no limit
+}
+
+// A Setup runs in the job's tree, unless one with its Key succeeded on this host before. What it makes goes into the
+// directory Key below Place.Setup, which is empty when it starts; those that wait for it wait.
+type Setup struct {
+	Step
+	Key string
+}
+
+// An Evaluation runs when everything that the command started is gone, in a copy of Tree that nobody has touched, with
+// the files that Files (names or globs) select below Place.Out, else below the job's tree.
+type Evaluation struct {
+	Step
+	Tree  Tree
+	Files []string
 }
 
 // Limits of a job. 0 is no limit.
@@ -46,9 +71,9 @@ type Place struct {
 	Out        string // what the command writes there are artifacts
 	Log        string
 	Params     string // JSON of the parameters
-	Checkpoint string
-	Setup      string
-	Port       int // a TCP port of the host that was free a moment ago, given to no other job
+	Checkpoint string // the directory in which those of trials lie, each under a name that the job's XRUN_CHECKPOINT_DIR gives
+	Setup      string // the directory in which those of setups lie, by key
+	Port       int    // a TCP port of the host that was free a moment ago, given to no other job
 }
 
 // A Want says which files of an ended job come home besides its log: everything in Place.Out, and what Tree selects of
@@ -106,6 +131,8 @@ type Exit struct {
 	LogBytes int64
 	Started  time.Time
 	Reason   string // of Stopped: what Stop was given; of Vanished, NeverStarted: what is known
+	// Step is "setup" or "evaluate" where not the command failed or was ended, but that.
+	Step string
 }
 
 // An Observer hears what happens to one job, in order, from one goroutine at a time. Log gets the bytes of the log in

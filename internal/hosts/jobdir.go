@@ -27,8 +27,10 @@ const (
 	fileStop       = "stop"        // why it was ended, written before anything is signalled
 	fileAsk        = "stop.ask"    // what Stop wants; the supervisor makes it fileStop when it acts
 	fileParams     = "params.json" // the parameters
+	fileStep       = "step"        // which step runs, or ran last: setup or evaluate; none: the command
 	dirOut         = "out"         // artifacts
 	dirTree        = "tree"        // the working directory
+	dirEval        = "eval"        // that of the evaluation
 	stopTimeout    = "timeout"
 	stopSilence    = "silence"
 	stopNever      = "never_started"
@@ -81,7 +83,10 @@ func (d jobDir) readOwner() (owner, bool) {
 	}
 	pid, _ := strconv.Atoi(f[0])
 	nanos, _ := strconv.ParseInt(f[3], 10, 64)
-	main, _ := strconv.Atoi(string(bytes.TrimSpace(rest)))
+	main := 0 // of the newest step
+	for line := range bytes.Lines(rest) {
+		main, _ = strconv.Atoi(string(bytes.TrimSpace(line)))
+	}
 	return owner{identity{pid, f[1], f[2]}, time.Unix(0, nanos), main}, true
 }
 
@@ -110,6 +115,9 @@ func (d jobDir) readExit() (Exit, bool) {
 	e.End = Exited
 	if why, err := readSmall(d.file(fileStop)); err == nil {
 		e.End, e.Reason = endOf(string(why))
+	}
+	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
+		e.Step = string(step)
 	}
 	return e, true
 }
@@ -149,7 +157,9 @@ func (d jobDir) bury(why string) error {
 	if err := writeSmall(d.file(fileExitTmp), exitLine(-1, 0, 0)); err != nil {
 		return err
 	}
-	_ = os.Remove(d.file(fileEnv)) // it may hold secrets
+	for _, env := range []string{fileEnv, stepSetup + envSuffix, stepEvaluate + envSuffix} {
+		_ = os.Remove(d.file(env)) // it may hold secrets
+	}
 	return os.Rename(d.file(fileExitTmp), d.file(fileExit))
 }
 
@@ -272,7 +282,7 @@ func writeAll(fd int, data []byte) error {
 func (d jobDir) place() Place {
 	return Place{
 		Dir: string(d), Tree: d.file(dirTree), Out: d.file(dirOut), Log: d.file(fileLog), Params: d.file(fileParams),
-		Checkpoint: filepath.Join(filepath.Dir(filepath.Dir(string(d))), dirCheckpoints, filepath.Base(string(d))),
+		Checkpoint: filepath.Join(filepath.Dir(filepath.Dir(string(d))), dirCheckpoints),
 		Setup:      filepath.Join(filepath.Dir(filepath.Dir(string(d))), dirSetup),
 	}
 }

@@ -20,7 +20,7 @@ const (
 	fetchedArtifacts = "artifacts"
 )
 
-// Fetch brings the log of an ended job to dir/log and its artifacts to dir/artifacts, whole or not at all. Taken are, in
+// Fetch brings the log of an ended job to dir/log, those of its steps to dir/setup.log and dir/evaluate.log, and its artifacts to dir/artifacts, whole or not at all. Taken are, in
 // order of their names, the regular files that fit into want.Limit bytes together, directories, and links that stay
 // inside; left names the rest, with a job that is not discarded.
 func (l *Local) Fetch(ctx context.Context, id, dir string, want Want) (artifacts, left []string, err error) {
@@ -30,6 +30,11 @@ func (l *Local) Fetch(ctx context.Context, id, dir string, want Want) (artifacts
 	d := l.dir(id)
 	if err := fetchLog(d.file(fileLog), filepath.Join(dir, fetchedLog)); err != nil {
 		return nil, nil, fmt.Errorf("fetch the log of job %s: %w", id, diskFull(err))
+	}
+	for _, step := range []string{stepSetup, stepEvaluate} {
+		if err := fetchLog(d.file(step+logSuffix), filepath.Join(dir, step+logSuffix)); err != nil {
+			return nil, nil, fmt.Errorf("fetch the log of %s of job %s: %w", step, id, diskFull(err))
+		}
 	}
 	found, err := d.artifacts(want)
 	if err == nil {

@@ -26,7 +26,7 @@ func (l *Local) Start(ctx context.Context, jobs []Job) []error {
 }
 
 func (l *Local) start(j *Job) error {
-	if err := errors.Join(validID(j.ID), checkArgv(j.Argv), checkTree(j.Tree)); err != nil {
+	if err := errors.Join(validID(j.ID), checkArgv(j.Argv), checkTree(j.Tree), checkSteps(j)); err != nil {
 		return err
 	}
 	env, err := envScript(l.cfg.Env, j.Env)
@@ -62,7 +62,7 @@ func (l *Local) start(j *Job) error {
 		}
 		return err
 	}
-	if err := l.stage(e.dir, j, env); err != nil {
+	if err := errors.Join(l.stage(e.dir, j, env), l.stageSteps(e.dir, j, &e.order)); err != nil {
 		l.discard(e.dir)
 		l.forget(e)
 		return err

@@ -19,9 +19,14 @@ const envDescriptor = 9
 
 // jobScript is what a job runs. The order makes that later wins: inherited environment, prelude, env.
 func jobScript(d jobDir, controller string, prelude []string, hasEnv bool, argv []string) []byte {
+	return script(d.file(dirTree), controller, prelude, hasEnv, argv)
+}
+
+// script is that of a job or of a step of it, which runs in dir.
+func script(dir, controller string, prelude []string, hasEnv bool, argv []string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\n# controller %s\n", controller)
-	fmt.Fprintf(&b, "cd %s || exit 126\n", Quote(d.file(dirTree)))
+	fmt.Fprintf(&b, "cd %s || exit 126\n", Quote(dir))
 	for _, line := range prelude {
 		b.WriteString(line)
 		b.WriteByte('\n')

@@ -69,12 +69,7 @@ func (r *run) spawn(env int) (pid int, err error) {
 			defer unix.Close(env)
 		}
 	}
-	if env >= 0 {
-		none := ^uintptr(0)
-		files = append(files, none, none, none, none, none, none, uintptr(env)) // envDescriptor
-	}
-	attr := &syscall.ProcAttr{Env: r.s.env.with([]string{marker}), Files: files, Sys: sys}
-	return syscall.ForkExec(r.Shell, []string{r.Shell, r.dir.file(fileJob)}, attr)
+	return r.spawnScript(r.dir.file(fileJob), env, r.log)
 }
 
 // writeEnv makes for the script what openEnv would have found.

@@ -24,8 +24,25 @@ type order struct {
 	// Argv and Env are given, each word with a NUL after it, where the script would do nothing but exec: then it is not
 	// run and the job costs one exec instead of two.
 	Argv, Env []byte `json:",omitempty"`
+	// The steps beside the command.
+	Setup    *setupOrder    `json:",omitempty"`
+	Evaluate *evaluateOrder `json:",omitempty"`
 
 	dir jobDir
+}
+
+// A setupOrder is a setup whose directory is Dir.
+type setupOrder struct {
+	Dir  []byte
+	Time time.Duration
+}
+
+// An evaluateOrder is an evaluation in the tree that is listed in the file Tree, whose digest is SHA256.
+type evaluateOrder struct {
+	Tree   []byte
+	SHA256 string
+	Files  []string
+	Time   time.Duration
 }
 
 // A supervisor runs one job after the other. It outlives whoever started it.

@@ -28,8 +28,13 @@ type run struct {
 	s        *supervisor
 	log, tmp int // descriptors
 	crew     crew
+	pidFile  int
 	started  time.Time // monotonic too
-	took     time.Duration
+	began    time.Time // the step that runs
+	limit    time.Duration
+	quiet    time.Duration // how long it may be silent
+	told     bool          // that it runs
+	took     time.Duration // the command
 	code     int
 	over     bool // the first process has ended
 	alone    bool // and nothing else that is ours to wait for is left
@@ -70,28 +75,45 @@ func (s *supervisor) run(o order) error {
 	if env >= 0 {
 		defer unix.Close(env)
 	}
-	pidFile, err := open(o.dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	envs, err := o.stepEnvs()
 	if err != nil {
 		return err
 	}
-	defer unix.Close(pidFile)
+	defer closeAll(envs)
+	if r.pidFile, err = open(o.dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
+		return err
+	}
+	defer unix.Close(r.pidFile)
 	r.started = time.Now()
 	me := owner{identity: s.self, started: r.started}
-	if err := writeAll(pidFile, me.line()); err != nil {
+	if err := writeAll(r.pidFile, me.line()); err != nil {
 		_ = os.Remove(o.dir.file(filePID))
 		return err
 	}
+	r.crew = crew{root: s.self.pid, marker: o.dir}
+	if o.Setup != nil && !r.setup(envs[stepSetup]) {
+		return r.record()
+	}
+	r.command(env)
+	if o.Evaluate != nil && r.code == 0 && !r.stopping {
+		r.evaluate(envs[stepEvaluate])
+	}
+	return r.record()
+}
+
+// command runs what the job is for.
+func (r *run) command(env int) {
+	r.over, r.alone, r.limit, r.quiet, r.began = false, false, r.Time, r.Silence, time.Now()
 	main, err := r.spawn(env)
 	if err != nil {
 		// The shell itself cannot be run: the job has an end like any other that found no program.
-		fmt.Fprintf(fdWriter(r.log), "xrun: %s: %v\n", o.Shell, err)
+		fmt.Fprintf(fdWriter(r.log), "xrun: %s: %v\n", r.Shell, err)
 		r.code = 127
-		return r.record()
+		return
 	}
-	_ = writeAll(pidFile, fmt.Appendf(nil, "%d\n", main))
-	r.crew = crew{root: s.self.pid, main: main, marker: o.dir}
+	_ = writeAll(r.pidFile, fmt.Appendf(nil, "%d\n", main))
+	r.crew.main = main
 	r.follow(main)
-	return r.record()
 }
 
 type fdWriter int
@@ -134,13 +156,13 @@ func (r *run) follow(main int) {
 	news := time.NewTimer(newsDelay)
 	defer news.Stop()
 	var limit, watch <-chan time.Time
-	if r.Time > 0 {
-		limit = time.After(r.Time)
+	if r.limit > 0 {
+		limit = time.After(r.limit)
 	}
-	if r.Silence > 0 {
-		t := time.NewTicker(min(max(r.Silence/8, 5*time.Millisecond), time.Second))
+	if r.quiet > 0 {
+		t := time.NewTicker(min(max(r.quiet/8, 5*time.Millisecond), time.Second))
 		defer t.Stop()
-		watch, r.grewAt = t.C, r.started
+		watch, r.grewAt = t.C, r.began
 	}
 	tick := time.NewTicker(time.Hour) // only while something is being ended
 	defer tick.Stop()
@@ -159,7 +181,10 @@ func (r *run) follow(main int) {
 		case <-tick.C:
 			r.press()
 		case <-news.C:
-			r.s.tell("run %d %d", main, r.started.UnixNano())
+			if !r.told { // of its first step
+				r.told = true
+				r.s.tell("run %d %d", main, r.started.UnixNano())
+			}
 		case <-beat.C:
 			r.beat()
 		}
@@ -172,7 +197,7 @@ func (r *run) follow(main int) {
 
 func (r *run) reaped(x reaped) {
 	if x.over && !r.over {
-		r.over, r.code, r.took = true, x.code, time.Since(r.started)
+		r.over, r.code, r.took = true, x.code, time.Since(r.began)
 	}
 	r.alone = x.alone
 	if !r.alone && !r.stopping { // what a job leaves behind ends with it
@@ -221,7 +246,7 @@ func (r *run) heed() {
 func (r *run) listen() {
 	if size := r.logSize(); size != r.size {
 		r.size, r.grewAt = size, time.Now()
-	} else if time.Since(r.grewAt) >= r.Silence {
+	} else if time.Since(r.grewAt) >= r.quiet {
 		r.end(stopSilence)
 	}
 }

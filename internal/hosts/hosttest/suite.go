@@ -319,7 +319,7 @@ func testPlace(t *testing.T, h Host) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range []string{p.Dir, p.Tree, p.Out, p.Log, p.Params, p.Checkpoint} {
+		for _, path := range []string{p.Dir, p.Tree, p.Out, p.Log, p.Params} {
 			if !filepath.IsAbs(path) || seen[path] {
 				t.Errorf("%s: %q", id, path)
 			}
