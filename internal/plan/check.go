@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,10 @@ const (
 
 // Check looks across the fields of a filled Spec, and lists everything that it finds.
 func Check(s *Spec) []Finding {
-	c := &checker{spec: s}
+	c := &checker{spec: s, byName: make(map[string]*Experiment, len(s.Experiments)), several: map[string]bool{}}
+	for i := range s.Experiments {
+		c.byName[s.Experiments[i].Name] = &s.Experiments[i]
+	}
 	for i := range s.Experiments {
 		c.experiment(&s.Experiments[i])
 	}
@@ -44,6 +48,9 @@ type checker struct {
 	spec  *Spec
 	at    []string // the experiment's path
 	found []Finding
+	// byName are the experiments, and several those that have more than one trial, as far as somebody has asked.
+	byName  map[string]*Experiment
+	several map[string]bool
 	// astray: a placeholder of the experiment has no parameter, so that what seems unused may have been meant by it.
 	astray bool
 }
@@ -194,8 +201,12 @@ func (c *checker) sweep(e *Experiment) bool {
 		return false
 	}
 	if n = times(n, max(1, int64(len(e.Seeds)))); n > int64(s.MaxTrials) {
+		many := fmt.Sprint(n)
+		if n == math.MaxInt64 { // counting stops there
+			many += " or more"
+		}
 		c.add([]string{"sweep"}, fmt.Sprintf("the widest axes: %s; raise sweep.max_trials if they are meant", s.widest()),
-			"the sweep has %d trials, the limit is %d", n, s.MaxTrials)
+			"the sweep has %s trials, the limit is %d", many, s.MaxTrials)
 		return false
 	}
 	points, err := e.points()

@@ -53,6 +53,12 @@ func (c *checker) inside(files []string, where string, path ...string) {
 }
 
 func (c *checker) within(file, where string, at ...string) {
+	for _, s := range parseTemplate(file) {
+		if kind, _, _ := strings.Cut(s.text, "."); s.hole && (s.text == "seed" || contains([]string{"xrun", "data", "inputs"}, kind)) {
+			c.warn(at, where, "{%s} is not filled in here, only in commands and in env", s.text)
+			return
+		}
+	}
 	clean := path.Clean(file)
 	switch {
 	case file == "":

@@ -24,6 +24,16 @@ func TestPathsThatLeadElsewhereAreNamed(t *testing.T) {
 				`experiments.lr.evaluate.files.1: "/x" is not relative` + found,
 			},
 		},
+		"with a placeholder": {
+			func(e *Experiment) {
+				e.Artifacts.Paths = []string{"{xrun.out}/a", "{a}.pt", "{x,y}/*", "{{seed}}"}
+				e.Objective.From = &Source{Kind: "json", File: "m-{seed}.json"}
+			},
+			[]string{
+				`experiments.lr.objective.from.file: {seed} is not filled in here, only in commands and in env` + found + "?",
+				`experiments.lr.artifacts.paths.0: {xrun.out} is not filled in here, only in commands and in env` + found + "?",
+			},
+		},
 		"of the code": {
 			given(func(e *Experiment) {
 				e.Setup = &Setup{Command: []string{"s"}, Key: []string{"/etc/passwd"}}

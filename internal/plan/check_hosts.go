@@ -127,6 +127,11 @@ func (c *checker) unmet(e *Experiment, hosts []*Host) {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	suggestion := "ask for less, or declare a host that has it"
+	if closest.implicit() {
+		// Nobody declared it: those that serve may stand in an inventory that is on another machine.
+		c.warn(least[0].path, "no host is declared; --inventory gives some", "no host that is loaded can run this: %s", text)
+		return
+	}
 	if alone && len(hosts) > 1 {
 		suggestion = closest.Name + " comes closest; " + suggestion
 	}

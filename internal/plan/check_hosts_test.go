@@ -98,6 +98,17 @@ func TestNeedsThatNoHostMeetsAreNamed(t *testing.T) {
 			specOf(experiment(needs(Needs{}, "moon"))),
 			[]string{`experiments.lr.data.moon: no host says where data moon lies (declare a host that has it: hosts: local: {kind: "local", data: moon: "/path"})`},
 		},
+		"a need and no host at all": {
+			specOf(experiment(needs(Needs{Labels: map[string]string{"site": "lab"}}))),
+			[]string{`experiments.lr.needs.labels.site: no host that is loaded can run this: local: its label site is not "lab" (no host is declared; --inventory gives some)?`},
+		},
+		"the host of a glob, named twice": {
+			fleet(func(e *Experiment) {
+				sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "mras"}}}})(e)
+				e.Needs.Hosts = []string{"mras"}
+			}, Host{Name: "mars"}),
+			[]string{`experiments.lr.needs.hosts.0: no host called "mras" is loaded (did you mean "mars"?)?`},
+		},
 		"the host of a glob": {
 			fleet(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "mras"}}}}), Host{Name: "mars"}),
 			[]string{`experiments.lr.sweep.grid.lr.on: no host called "mras" is loaded (did you mean "mars"?)?`},

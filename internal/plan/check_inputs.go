@@ -1,26 +1,17 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
-
-// lookup is the experiment of that name; readable is false if it is wrong in itself, so that only its name is known.
-func (c *checker) lookup(name string) (e *Experiment, readable bool) {
-	for i := range c.spec.Experiments {
-		if e := &c.spec.Experiments[i]; e.Name == name {
-			return e, len(e.Command) > 0
-		}
-	}
-	return nil, false
-}
 
 // inputs checks which trials of other experiments an experiment starts from.
 func (c *checker) inputs(e *Experiment) {
 	for _, name := range sortedKeys(e.Inputs) {
 		in := e.Inputs[name]
 		path := []string{"inputs", name, "experiment"}
-		other, readable := c.lookup(in.Experiment)
+		other := c.byName[in.Experiment]
 		switch {
 		case in.Experiment == e.Name:
 			c.add(path, "name the experiment that makes it", "an experiment cannot wait for its own results")
@@ -32,7 +23,7 @@ func (c *checker) inputs(e *Experiment) {
 				}
 			}
 			c.add(path, meant(in.Experiment, "experiments", names, "there is no other experiment; give its file too"), "no experiment is called %q", in.Experiment)
-		case readable:
+		case len(other.Command) > 0: // else it is wrong in itself, so that only its name is known
 			c.which(e, other, name, in.Trial)
 		}
 	}
@@ -42,7 +33,7 @@ func (c *checker) inputs(e *Experiment) {
 func (c *checker) which(e, other *Experiment, name, trial string) {
 	path := []string{"inputs", name, "trial"}
 	switch {
-	case trial == "only" && other.several():
+	case trial == "only" && c.many(other):
 		c.add(path, `"best" takes the one with the best objective, "same" the one with the same parameters`, "%s has more than one trial", other.Name)
 	case trial == "same":
 		mine, _ := e.declared()
@@ -55,6 +46,15 @@ func (c *checker) which(e, other *Experiment, name, trial string) {
 			c.add(path, suggestion, "%s and %s have no parameter in common", e.Name, other.Name)
 		}
 	}
+}
+
+// many is several, asked once.
+func (c *checker) many(e *Experiment) bool {
+	if many, ok := c.several[e.Name]; ok {
+		return many
+	}
+	c.several[e.Name] = e.several()
+	return c.several[e.Name]
 }
 
 // several reports whether an experiment has more than one trial, as far as the spec alone tells.
@@ -91,11 +91,15 @@ func (c *checker) cycles() {
 	}
 }
 
+// maxCycles is how many cycles are shown, and maxCycle how many experiments of one.
+const maxCycles, maxCycle = 10, 20
+
 // A cycleWalk goes through the inputs depth first.
 type cycleWalk struct {
 	*checker
 	state map[string]int // 1: on the way, 2: done
 	way   []string
+	shown int
 }
 
 func (w *cycleWalk) visit(e *Experiment) {
@@ -106,7 +110,7 @@ func (w *cycleWalk) visit(e *Experiment) {
 	w.way = append(w.way, e.Name)
 	seen := map[string]bool{e.Name: true} // waiting for itself has been said
 	for _, name := range sortedKeys(e.Inputs) {
-		next, _ := w.lookup(e.Inputs[name].Experiment)
+		next := w.byName[e.Inputs[name].Experiment]
 		if next == nil || seen[next.Name] {
 			continue
 		}
@@ -122,6 +126,9 @@ func (w *cycleWalk) visit(e *Experiment) {
 
 // report reports a cycle, at the experiment of it that stands first in the spec.
 func (w *cycleWalk) report(cycle []string) {
+	if w.shown++; w.shown > maxCycles {
+		return
+	}
 	at := func(name string) int {
 		return slices.IndexFunc(w.spec.Experiments, func(e Experiment) bool { return e.Name == name })
 	}
@@ -135,6 +142,9 @@ func (w *cycleWalk) report(cycle []string) {
 	first := &w.spec.Experiments[at(names[0])]
 	for _, input := range sortedKeys(first.Inputs) {
 		if first.Inputs[input].Experiment == names[1] {
+			if n := len(names); n > maxCycle {
+				names = slices.Concat(names[:maxCycle-1], []string{fmt.Sprintf("(%d more)", n-maxCycle)}, names[n-1:])
+			}
 			w.add([]string{"experiments", first.Name, "inputs", input, "experiment"}, "one of them must start without the others",
 				"these experiments wait for each other: %s", strings.Join(names, " -> "))
 			return

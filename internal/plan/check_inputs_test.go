@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +103,26 @@ func TestInputsThatCannotBeAreNamed(t *testing.T) {
 		if diff := cmp.Diff(c.want, lines(Check(specOf(c.es...)))); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
+	}
+}
+
+func TestManyAndLongCyclesAreShownInPart(t *testing.T) {
+	var names []string
+	for i := range 60 {
+		names = append(names, fmt.Sprintf("e%02d", i))
+	}
+	var ring, every []Experiment
+	for i, name := range names {
+		ring = append(ring, waiting(name, names[(i+1)%len(names)]))
+		every = append(every, waiting(name, slices.Delete(slices.Clone(names), i, i+1)...))
+	}
+	var first []string
+	first = append(first, names[:maxCycle-1]...)
+	want := []string{"experiments.e00.inputs.from-e01.experiment: these experiments wait for each other: " + strings.Join(first, " -> ") + " -> (41 more) -> e00 (one of them must start without the others)"}
+	if diff := cmp.Diff(want, lines(Check(specOf(ring...)))); diff != "" {
+		t.Error(diff)
+	}
+	if found := lines(Check(specOf(every...))); len(found) != maxCycles {
+		t.Errorf("%d cycles, want %d", len(found), maxCycles)
 	}
 }

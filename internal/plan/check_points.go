@@ -149,7 +149,7 @@ func (c *checker) repeatedIncludes(e *Experiment) {
 	}
 	var factors []block
 	n, err := s.countFactors()
-	if err == nil && n <= maxCompared && !s.onlyIncludes() {
+	if err == nil && n <= maxCompared && times(n, int64(len(s.Include))) <= 100*maxCompared && !s.onlyIncludes() {
 		factors, _ = s.blocks() // without factors nothing is found in them
 	}
 	list := repeatList{checker: c}

@@ -224,7 +224,7 @@ func TestASweepThatIsTooLargeIsCountedNotMade(t *testing.T) {
 		"seeds":    {Sweep{Grid: Axes{eight("a"), wide}}, 3, "experiments.lr.sweep: the sweep has 120000 trials, the limit is 10000 (the widest axes: wide (5000), a (8); raise sweep.max_trials if they are meant)"},
 		"random":   {Sweep{Random: ptr(search(t, 100_000, 0))}, 1, "experiments.lr.sweep: the sweep has 100000 trials, the limit is 10000 (the widest axes: random (100000); raise sweep.max_trials if they are meant)"},
 		"includes": {Sweep{Include: make([]Params, 10_001)}, 1, "experiments.lr.sweep: the sweep has 10001 trials, the limit is 10000 (the widest axes: ; raise sweep.max_trials if they are meant)"},
-		"overflow": {Sweep{Grid: Axes{wide, wide, wide, wide, wide, wide}}, 9, "experiments.lr.sweep: the sweep has 9223372036854775807 trials, the limit is 10000 (the widest axes: wide (5000), wide (5000), wide (5000); raise sweep.max_trials if they are meant)"},
+		"overflow": {Sweep{Grid: Axes{wide, wide, wide, wide, wide, wide}}, 9, "experiments.lr.sweep: the sweep has 9223372036854775807 or more trials, the limit is 10000 (the widest axes: wide (5000), wide (5000), wide (5000); raise sweep.max_trials if they are meant)"},
 		"steps":    {Sweep{Grid: Axes{steps(t, "s", "0", "0.999999", "1e-6")}}, 1, "experiments.lr.sweep: the sweep has 1000000 trials, the limit is 10000 (the widest axes: s (1000000); raise sweep.max_trials if they are meant)"},
 	} {
 		s := specOf(experiment(sweep(c.sweep), func(e *Experiment) {
