@@ -250,7 +250,7 @@ func (c *checker) axes(s *Sweep) bool {
 		for _, a := range axes {
 			n, err := a.count()
 			if err != nil && a.Glob == nil {
-				c.add(append(slices.Clone(path), a.Name), "", "%v", err)
+				c.add(append(slices.Clone(path), a.Name), a.Range.hint(), "%v", err)
 			}
 			lengths = append(lengths, n)
 		}
@@ -270,6 +270,24 @@ func (c *checker) axes(s *Sweep) bool {
 		}
 	}
 	return len(c.found) == before
+}
+
+// hint says how a range that cannot be would be one.
+func (r *Range) hint() string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Step == nil && r.Points == nil:
+		return "add step, the distance of two values, or points, the number of values"
+	case r.Step != nil && r.Points != nil:
+		return "leave one of them out"
+	case r.Step != nil && r.Log:
+		return "say points, the number of values"
+	case r.Step != nil && r.From.rat().Cmp(r.To.rat()) > 0:
+		return "swap them, or say points instead of step: such a range may fall"
+	default:
+		return ""
+	}
 }
 
 type axisGroup struct {

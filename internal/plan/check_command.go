@@ -99,7 +99,7 @@ func (c *checker) scripts(argv []string, where ...string) {
 		if path.Base(last) == "tee" {
 			suggestion = "leave out tee, as xrun keeps the log of every trial, or " + suggestion
 		}
-		c.warn(at, suggestion, "a pipe has the exit code of its last command: if %s fails, %s hides it", strings.Join(hidden, " or "), last)
+		c.warn(at, suggestion, "a pipe has the exit code of its last command: if %s fails, %s hides it", strings.Join(hidden[:min(3, len(hidden))], " or "), last)
 		return
 	}
 }

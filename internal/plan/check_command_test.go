@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -65,6 +66,16 @@ func TestPipesAndBackgroundWorkOfAScriptAreSeen(t *testing.T) {
 	}
 }
 
+func TestALongScriptIsScannedInOneGo(t *testing.T) {
+	start := time.Now()
+	for _, part := range []string{"[[ ;", "case ;", "a ", "A=1 ", "if ", `"$(`, "((", "'", "`", "$(", "| ", "& ", "#", `\`} {
+		scanShell(strings.Repeat(part, 300_000))
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
 func FuzzNoScriptIsTooOddToScan(f *testing.F) {
 	for _, s := range []string{"a | b", `"$('`, "case x in", "[[ a", "$((1", "\\"} {
 		f.Add(s)
@@ -88,6 +99,7 @@ func TestACommandThatHidesItsFailureIsNamed(t *testing.T) {
 	findings{
 		"tee":                  {run("sh", "-c", "python t.py | tee log"), []string{tee("command.2", "python")}},
 		"tee at the end":       {run("bash", "-ec", "a | b | /usr/bin/tee log"), []string{strings.Replace(tee("command.2", "a or b"), "fails, tee", "fails, /usr/bin/tee", 1)}},
+		"four of them":         {run("sh", "-c", "a | b | c | d | tee log"), []string{tee("command.2", "a or b or c")}},
 		"behind another":       {run("uv", "run", "bash", "-lc", "python t.py | tee log"), []string{tee("command.4", "python")}},
 		"pipefail in it":       {run("bash", "-c", "set -eo pipefail; python t.py | tee log"), nil},
 		"pipefail before it":   {run("bash", "-o", "pipefail", "-c", "python t.py | tee log"), nil},

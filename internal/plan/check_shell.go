@@ -2,7 +2,6 @@ package plan
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -14,13 +13,14 @@ type shellScan struct {
 	text    string
 	word    strings.Builder
 	begun   bool     // word has a beginning, if only an empty string in quotes
-	words   []string // of the command
+	name    string   // of the command
 	command []string // the commands of the pipe so far
+	open    map[string]bool
 }
 
 // scanShell reads a script. What stands in quotes, in $(…), in case … esac and in [[ … ]] is passed over.
 func scanShell(text string) *shellScan {
-	s := &shellScan{text: text}
+	s := &shellScan{text: text, open: map[string]bool{}}
 	for s.text != "" {
 		s.step()
 	}
@@ -79,26 +79,33 @@ func (s *shellScan) endWord() {
 	w := s.word.String()
 	s.word.Reset()
 	s.begun = false
-	first := !slices.ContainsFunc(s.words, func(w string) bool { return !notName.MatchString(w) })
-	s.words = append(s.words, w)
-	end := map[string]string{"[[": "]]", "case": "esac"}[w]
-	if i := strings.Index(s.text, end); first && end != "" && i >= 0 {
-		s.text = s.text[i+len(end):]
+	if s.name != "" {
+		return
+	}
+	if end := map[string]string{"[[": "]]", "case": "esac"}[w]; end != "" && !s.open[end] {
+		i := strings.Index(s.text, end)
+		s.open[end] = i < 0 // looked for once: it is nowhere behind this place
+		if i >= 0 {
+			s.text = s.text[i+len(end):]
+		}
+	}
+	if !notName.MatchString(w) {
+		s.name = w[:min(len(w), maxName)]
 	}
 }
+
+// maxName is how much of a name is kept: what is longer is text in quotes.
+const maxName = 60
 
 // notName are words in front of a command that are not its name.
 var notName = regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_]*=.*|[{!]|if|then|else|elif|while|until|do|time|exec|sudo)$`)
 
 func (s *shellScan) endCommand() {
 	s.endWord()
-	for _, w := range s.words {
-		if !notName.MatchString(w) {
-			s.command = append(s.command, w)
-			break
-		}
+	if s.name != "" {
+		s.command = append(s.command, s.name)
 	}
-	s.words = nil
+	s.name = ""
 }
 
 func (s *shellScan) endPipe(background bool) {

@@ -190,7 +190,7 @@ func TestSweepsThatMakeNoSenseAreNamed(t *testing.T) {
 			sweep(Sweep{Grid: Axes{{Name: "e"}, steps(t, "s", "2", "1", "1")}, Zip: Axes{points(t, "z", "0", "1", 3, true), list("y", 1)}, Cases: []Axes{{list("a", 1)}, {steps(t, "c", "0", "1", "1e-9")}}}),
 			[]string{
 				"experiments.lr.sweep.grid.e: has no values",
-				"experiments.lr.sweep.grid.s: from 2 is above to 1",
+				"experiments.lr.sweep.grid.s: from 2 is above to 1 (swap them, or say points instead of step: such a range may fall)",
 				"experiments.lr.sweep.zip.z: a log range needs from and to above 0",
 				"experiments.lr.sweep.cases.1.c: from 0 to 1 in steps of 1e-09 is more than 1000000 values",
 			},
