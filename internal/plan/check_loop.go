@@ -79,6 +79,6 @@ func (c *checker) candidates(l *Loop) {
 		}
 	}
 	if n := l.Iterations; n > 0 && n < len(l.Candidates) {
-		c.warn([]string{"loop", "iterations"}, "leave it out to try all of them", "of the %d candidates only the first %d are tried", len(l.Candidates), n)
+		c.warn([]string{"loop", "iterations"}, "leave it out to try all of them", "iterations %d is below the %d candidates: the last are never tried", n, len(l.Candidates))
 	}
 }

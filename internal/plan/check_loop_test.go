@@ -73,7 +73,7 @@ func TestNumbersOfALoopFitEachOther(t *testing.T) {
 		"one that is never needed": {given(looped(Loop{Confirm: 1}), "loop.confirm", "loop.iterations"), nil},
 		"fewer turns than candidates": {
 			given(looped(Loop{Candidates: three, Iterations: 2}), "loop.iterations"),
-			[]string{"experiments.lr.loop.iterations: of the 3 candidates only the first 2 are tried (leave it out to try all of them)?"},
+			[]string{"experiments.lr.loop.iterations: iterations 2 is below the 3 candidates: the last are never tried (leave it out to try all of them)?"},
 		},
 		"no turns": {given(looped(Loop{Candidates: three}), "loop.iterations"), nil},
 		"seeds": {

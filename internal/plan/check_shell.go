@@ -90,7 +90,7 @@ func (s *shellScan) endWord() {
 		}
 	}
 	if !notName.MatchString(w) {
-		s.name = w[:min(len(w), maxName)]
+		s.name = strings.ToValidUTF8(w[:min(len(w), maxName)], "")
 	}
 }
 
