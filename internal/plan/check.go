@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,17 +15,30 @@ type Finding struct {
 	Message    string
 	Suggestion string // what to do; empty if there is nothing to add
 	Warning    bool
+	// Kind is one of the kinds below, or "" for most findings.
+	Kind string
 }
+
+// The kinds of warnings that the text of the program can answer, which a plan does not read. Whoever can read it may drop
+// UnusedParams if the text mentions XRUN_PARAM, and UnusedSeed if it mentions XRUN_SEED.
+const (
+	UnusedParams = "unused-params"
+	UnusedSeed   = "unused-seed"
+)
 
 // Check looks across the fields of a filled Spec, and lists everything that it finds.
 func Check(s *Spec) []Finding {
-	c := &checker{spec: s}
+	c := &checker{spec: s, byName: make(map[string]*Experiment, len(s.Experiments)), several: map[string]bool{}}
+	for i := range s.Experiments {
+		c.byName[s.Experiments[i].Name] = &s.Experiments[i]
+	}
 	for i := range s.Experiments {
 		c.experiment(&s.Experiments[i])
 	}
 	c.at = nil
+	c.cycles()
 	for i := range s.Hosts {
-		c.hostEnv(&s.Hosts[i])
+		c.host(&s.Hosts[i])
 	}
 	c.shared()
 	return c.found
@@ -34,6 +48,11 @@ type checker struct {
 	spec  *Spec
 	at    []string // the experiment's path
 	found []Finding
+	// byName are the experiments, and several those that have more than one trial, as far as somebody has asked.
+	byName  map[string]*Experiment
+	several map[string]bool
+	// astray: a placeholder of the experiment has no parameter, so that what seems unused may have been meant by it.
+	astray bool
 }
 
 func (c *checker) add(path []string, suggestion, format string, args ...any) {
@@ -41,15 +60,23 @@ func (c *checker) add(path []string, suggestion, format string, args ...any) {
 }
 
 func (c *checker) experiment(e *Experiment) {
-	c.at = []string{"experiments", e.Name}
+	c.at, c.astray = []string{"experiments", e.Name}, false
 	c.params(e)
 	c.placeholders(e)
 	c.environment(e)
 	c.texts(e)
+	c.files(e)
+	c.data(e)
 	c.hosts(e)
-	if e.Sweep != nil {
-		c.sweep(e)
+	c.inputs(e)
+	c.metrics(e)
+	if e.Sweep != nil && c.sweep(e) {
+		c.repeats(e)
 	}
+	if e.Loop != nil {
+		c.loop(e)
+	}
+	c.verdicts(e)
 	c.durations(e)
 	c.sources(e)
 	c.dubious(e)
@@ -137,63 +164,12 @@ func (c *checker) params(e *Experiment) {
 	}
 }
 
-// hostEnv finds names that a host may not set.
-func (c *checker) hostEnv(h *Host) {
-	for _, name := range sortedKeys(h.Env) {
-		if strings.HasPrefix(name, "XRUN_") {
-			c.add([]string{"hosts", h.Name, "env", name}, "give it another name", "names that begin with XRUN_ are reserved")
-		}
-	}
-	c.hostTexts(h)
-}
-
-// shared checks what belongs to no experiment.
-func (c *checker) shared() {
-	spans := []span{{&c.spec.Settings.LostAfter, 0, []string{"settings", "lost_after"}, ""}}
-	if b := c.spec.Settings.Budget; b != nil {
-		spans = append(spans, span{b.Wall, 1, []string{"settings", "budget", "wall"}, ""})
-	}
-	for i := range c.spec.Agents {
-		a := &c.spec.Agents[i]
-		spans = append(spans,
-			span{&a.Timeout, 0, []string{"agents", a.Name, "timeout"}, ""},
-			span{&a.Silence, 0, []string{"agents", a.Name, "silence"}, ""})
-	}
-	c.spans(spans)
-}
-
-func (c *checker) environment(e *Experiment) {
-	for _, name := range sortedKeys(e.Env) {
-		switch {
-		case strings.HasPrefix(name, "XRUN_"):
-			c.add([]string{"env", name}, "give it another name", "names that begin with XRUN_ are reserved")
-		case name == "CUDA_VISIBLE_DEVICES":
-			c.add([]string{"env", name}, "say needs: gpus: 1", "xrun itself gives each trial its GPUs")
-		}
-	}
-}
-
-func (c *checker) hosts(e *Experiment) {
-	var all []string
-	for _, h := range c.spec.Hosts {
-		all = append(all, h.Name)
-	}
-	for i, name := range e.Needs.Hosts {
-		if !contains(all, name) {
-			suggestion := "hosts: " + strings.Join(all, ", ")
-			if n := Nearest(name, all); n != "" {
-				suggestion = fmt.Sprintf("did you mean %q?", n)
-			}
-			c.add([]string{"needs", "hosts", strconv.Itoa(i)}, suggestion, "no host is called %q", name)
-		}
-	}
-}
-
-func (c *checker) sweep(e *Experiment) {
+// sweep checks the sweep of e, and reports whether its points can be made.
+func (c *checker) sweep(e *Experiment) bool {
 	s := e.Sweep
 	if len(s.Grid) == 0 && len(s.Zip) == 0 && len(s.Cases) == 0 && s.Random == nil && len(s.Include) == 0 {
 		c.add([]string{"sweep"}, "add grid, zip, cases, random or include, or leave the sweep out", "the sweep is empty")
-		return
+		return false
 	}
 	ok := c.axes(s)
 	owner := map[string]string{}
@@ -218,34 +194,54 @@ func (c *checker) sweep(e *Experiment) {
 		}
 	}
 	if !ok || e.glob() != "" {
-		return
+		return ok
 	}
 	n, err := s.count()
 	if err != nil {
 		c.add([]string{"sweep"}, "", "%v", err)
-		return
+		return false
 	}
 	if n = times(n, max(1, int64(len(e.Seeds)))); n > int64(s.MaxTrials) {
+		many := fmt.Sprint(n)
+		if n == math.MaxInt64 { // counting stops there
+			many += " or more"
+		}
 		c.add([]string{"sweep"}, fmt.Sprintf("the widest axes: %s; raise sweep.max_trials if they are meant", s.widest()),
-			"the sweep has %d trials, the limit is %d", n, s.MaxTrials)
-		return
+			"the sweep has %s trials, the limit is %d", many, s.MaxTrials)
+		return false
 	}
 	points, err := e.points()
 	if err != nil {
-		return
+		return false
 	}
 	for range points {
-		return
+		return true
 	}
 	c.add([]string{"sweep", "exclude"}, "", "every point is excluded: nothing would run")
+	return false
 }
 
 func (c *checker) unknownParam(path []string, name string, names []string) {
-	suggestion := "parameters: " + strings.Join(names, ", ")
+	c.add(path, meant(name, "parameters", names, "the experiment has no parameters"), "no parameter is called %q", name)
+}
+
+// meant is the suggestion for a name that is none of names: the nearest of them, or the first of what there is.
+func meant(name, what string, names []string, none string) string {
 	if n := Nearest(name, names); n != "" {
-		suggestion = fmt.Sprintf("did you mean %q?", n)
+		return fmt.Sprintf("did you mean %q?", n)
 	}
-	c.add(path, suggestion, "no parameter is called %q", name)
+	if len(names) == 0 {
+		return none
+	}
+	return what + ": " + some(names, 8)
+}
+
+// some are the first n of a list, and how many more there are.
+func some(list []string, n int) string {
+	if more := len(list) - n; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), more)
+	}
+	return strings.Join(list, ", ")
 }
 
 // axes checks each axis by itself, and that those of zip have one length.
@@ -255,7 +251,7 @@ func (c *checker) axes(s *Sweep) bool {
 		for _, a := range axes {
 			n, err := a.count()
 			if err != nil && a.Glob == nil {
-				c.add(append(slices.Clone(path), a.Name), "", "%v", err)
+				c.add(append(slices.Clone(path), a.Name), a.Range.hint(), "%v", err)
 			}
 			lengths = append(lengths, n)
 		}
@@ -275,6 +271,24 @@ func (c *checker) axes(s *Sweep) bool {
 		}
 	}
 	return len(c.found) == before
+}
+
+// hint says how a range that cannot be would be one.
+func (r *Range) hint() string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Step == nil && r.Points == nil:
+		return "add step, the distance of two values, or points, the number of values"
+	case r.Step != nil && r.Points != nil:
+		return "leave one of them out"
+	case r.Step != nil && r.Log:
+		return "say points, the number of values"
+	case r.Step != nil && r.From.rat().Cmp(r.To.rat()) > 0:
+		return "swap them, or say points instead of step: such a range may fall"
+	default:
+		return ""
+	}
 }
 
 type axisGroup struct {

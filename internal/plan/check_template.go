@@ -83,6 +83,7 @@ func (c *checker) template(in scope, t template, path []string) {
 				suggestion = fmt.Sprintf("did you mean {%s}? A brace that is meant as one is written {{", n)
 			}
 			c.add(path, suggestion, "unknown placeholder {%s}", s.text)
+			c.astray = true
 		}
 	}
 }

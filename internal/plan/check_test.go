@@ -40,7 +40,9 @@ type findings map[string]struct {
 func (fs findings) check(t *testing.T) {
 	t.Helper()
 	for name, c := range fs {
-		if diff := cmp.Diff(c.want, lines(Check(specOf(experiment(c.edit))))); diff != "" {
+		s := specOf(experiment(c.edit))
+		s.Hosts[0].Data = s.Experiments[0].Data // that no host has data is shown by a test of its own
+		if diff := cmp.Diff(c.want, lines(Check(s))); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -81,7 +83,7 @@ func TestPlaceholdersThatCannotBeFilledAreNamed(t *testing.T) {
 			func(e *Experiment) {
 				e.Evaluate = &Evaluate{Command: []string{"e", "{lr}", "{params}", "{lt}"}, Env: map[string]string{"X": "{oh}"}}
 				e.Setup = &Setup{Command: []string{"s", "{xrun.setup}", "{lr}", "{params}"}}
-				e.Loop = &Loop{Tests: &Tests{Command: []string{"{xrun.oot}"}}}
+				e.Loop = &Loop{Candidates: []Candidate{{Ref: "x"}}, Tests: &Tests{Command: []string{"{xrun.oot}"}}}
 			},
 			[]string{
 				"experiments.lr.evaluate.command.3: unknown placeholder {lt} (did you mean {lr}? A brace that is meant as one is written {{)",
@@ -127,11 +129,13 @@ func TestFieldsThatDoNotGoTogetherAreNamed(t *testing.T) {
 		},
 		"a parameter named like data": {
 			func(e *Experiment) {
-				e.Data, e.Params, e.Inputs = map[string]string{"x": "1"}, map[string]Value{"data.x": val(1), "data.y": val(1), "inputs.z": val(1)}, map[string]Input{"z": {}}
+				e.Data, e.Params, e.Inputs = map[string]string{"x": "1"}, map[string]Value{"data.x": val(1), "data.y": val(1), "inputs.z": val(1)}, map[string]Input{"z": {Experiment: "y", Path: "x"}}
+				e.Command = []string{"p", "{params}"}
 			},
 			[]string{
 				"experiments.lr.params.data.x: {data.x} could be the parameter or the entry of data (rename one of them)",
 				"experiments.lr.params.inputs.z: {inputs.z} could be the parameter or the entry of inputs (rename one of them)",
+				`experiments.lr.inputs.z.experiment: no experiment is called "y" (there is no other experiment; give its file too)`,
 			},
 		},
 		"two parameters with one variable": {
@@ -153,8 +157,8 @@ func TestFieldsThatDoNotGoTogetherAreNamed(t *testing.T) {
 		"a host nobody knows": {
 			func(e *Experiment) { e.Needs.Hosts = []string{"local", "locla", "mars"} },
 			[]string{
-				`experiments.lr.needs.hosts.1: no host is called "locla" (did you mean "local"?)`,
-				`experiments.lr.needs.hosts.2: no host is called "mars" (hosts: local)`,
+				`experiments.lr.needs.hosts.1: no host called "locla" is loaded (did you mean "local"?)?`,
+				`experiments.lr.needs.hosts.2: no host called "mars" is loaded (none is declared; --inventory gives some)?`,
 			},
 		},
 		"GPUs without a time limit": {
@@ -186,7 +190,7 @@ func TestSweepsThatMakeNoSenseAreNamed(t *testing.T) {
 			sweep(Sweep{Grid: Axes{{Name: "e"}, steps(t, "s", "2", "1", "1")}, Zip: Axes{points(t, "z", "0", "1", 3, true), list("y", 1)}, Cases: []Axes{{list("a", 1)}, {steps(t, "c", "0", "1", "1e-9")}}}),
 			[]string{
 				"experiments.lr.sweep.grid.e: has no values",
-				"experiments.lr.sweep.grid.s: from 2 is above to 1",
+				"experiments.lr.sweep.grid.s: from 2 is above to 1 (swap them, or say points instead of step: such a range may fall)",
 				"experiments.lr.sweep.zip.z: a log range needs from and to above 0",
 				"experiments.lr.sweep.cases.1.c: from 0 to 1 in steps of 1e-09 is more than 1000000 values",
 			},
@@ -220,10 +224,13 @@ func TestASweepThatIsTooLargeIsCountedNotMade(t *testing.T) {
 		"seeds":    {Sweep{Grid: Axes{eight("a"), wide}}, 3, "experiments.lr.sweep: the sweep has 120000 trials, the limit is 10000 (the widest axes: wide (5000), a (8); raise sweep.max_trials if they are meant)"},
 		"random":   {Sweep{Random: ptr(search(t, 100_000, 0))}, 1, "experiments.lr.sweep: the sweep has 100000 trials, the limit is 10000 (the widest axes: random (100000); raise sweep.max_trials if they are meant)"},
 		"includes": {Sweep{Include: make([]Params, 10_001)}, 1, "experiments.lr.sweep: the sweep has 10001 trials, the limit is 10000 (the widest axes: ; raise sweep.max_trials if they are meant)"},
-		"overflow": {Sweep{Grid: Axes{wide, wide, wide, wide, wide, wide}}, 9, "experiments.lr.sweep: the sweep has 9223372036854775807 trials, the limit is 10000 (the widest axes: wide (5000), wide (5000), wide (5000); raise sweep.max_trials if they are meant)"},
+		"overflow": {Sweep{Grid: Axes{wide, wide, wide, wide, wide, wide}}, 9, "experiments.lr.sweep: the sweep has 9223372036854775807 or more trials, the limit is 10000 (the widest axes: wide (5000), wide (5000), wide (5000); raise sweep.max_trials if they are meant)"},
 		"steps":    {Sweep{Grid: Axes{steps(t, "s", "0", "0.999999", "1e-6")}}, 1, "experiments.lr.sweep: the sweep has 1000000 trials, the limit is 10000 (the widest axes: s (1000000); raise sweep.max_trials if they are meant)"},
 	} {
-		s := specOf(experiment(sweep(c.sweep), func(e *Experiment) { e.Seeds, e.Set["seeds"] = make(Seeds, c.seeds), true }))
+		s := specOf(experiment(sweep(c.sweep), func(e *Experiment) {
+			e.Seeds, e.Set["seeds"] = make(Seeds, c.seeds), true
+			e.Command = append(e.Command, "{seed}")
+		}))
 		for i := range s.Experiments[0].Seeds {
 			s.Experiments[0].Seeds[i] = int64(i)
 		}
@@ -245,6 +252,7 @@ func TestASweepThatIsTooLargeIsCountedNotMade(t *testing.T) {
 func TestASweepAtItsLimitIsAllowed(t *testing.T) {
 	e := experiment(sweep(Sweep{Grid: Axes{eight("a"), eight("b")}, MaxTrials: 128}), func(e *Experiment) {
 		e.Seeds, e.Set["seeds"], e.Set["sweep.max_trials"] = Seeds{0, 1}, true, true
+		e.Command = append(e.Command, "{seed}")
 	})
 	if found := Check(specOf(e)); len(found) != 0 {
 		t.Errorf("%q", lines(found))
@@ -258,7 +266,7 @@ func TestASweepAtItsLimitIsAllowed(t *testing.T) {
 func TestAFindingWithoutItsFileIsAProblemWithItsPath(t *testing.T) {
 	s := specOf(experiment(func(e *Experiment) { e.Needs.Hosts = []string{"mars"} }))
 	p := s.Problem(Check(s)[0])
-	if p.Path != "experiments.lr.needs.hosts.0" || p.Suggestion == nil || *p.Suggestion != "hosts: local" || p.Line != 0 {
+	if p.Path != "experiments.lr.needs.hosts.0" || p.Suggestion == nil || *p.Suggestion != "none is declared; --inventory gives some" || p.Line != 0 {
 		t.Errorf("%+v", p)
 	}
 	s.Place = func(f Finding) Problem { return Problem{File: "x.cue", Message: f.Message} }
@@ -284,7 +292,7 @@ func TestNULCharactersAreNamedWhereTheyWouldReachTheKernel(t *testing.T) {
 	findings{
 		"texts": {
 			func(e *Experiment) {
-				e.Command, e.Env = []string{"p", "a\x00"}, map[string]string{"A": "\x00"}
+				e.Command, e.Env = []string{"{params}", "a\x00"}, map[string]string{"A": "\x00"}
 				e.Code.Path, e.Code.Include, e.Artifacts.Paths = "\x00", []string{"\x00"}, []string{"\x00"}
 				e.Params = map[string]Value{"opt": StringValue("\x00")}
 			},

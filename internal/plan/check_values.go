@@ -81,6 +81,14 @@ func (c *checker) texts(e *Experiment) {
 		c.words(e.Evaluate.Files, "evaluate", "files")
 		c.variables(e.Evaluate.Env, "evaluate", "env")
 	}
+	if e.Evaluate != nil {
+		c.secrets(e.Evaluate.Secrets, "evaluate", "secrets")
+	}
+	c.secrets(e.Secrets, "secrets")
+	if e.Container != nil {
+		c.noNUL(e.Container.Image, "container", "image")
+		c.words(e.Container.Args, "container", "args")
+	}
 	c.fixed(e.Params, "params")
 	if e.Loop != nil {
 		if e.Loop.Tests != nil {
@@ -122,6 +130,18 @@ func (c *checker) variables(env map[string]string, path ...string) {
 	for _, name := range sortedKeys(env) {
 		c.noNUL(env[name], append(slices.Clone(path), name)...)
 	}
+}
+
+// secrets are about where secrets are found.
+func (c *checker) secrets(secrets map[string]Secret, path ...string) {
+	for _, name := range sortedKeys(secrets) {
+		c.secret(secrets[name], append(slices.Clone(path), name)...)
+	}
+}
+
+func (c *checker) secret(s Secret, path ...string) {
+	c.words(s.Command, append(slices.Clone(path), "command")...)
+	c.noNUL(s.Path, append(slices.Clone(path), "path")...)
 }
 
 func (c *checker) fixed(params map[string]Value, path ...string) {

@@ -46,7 +46,7 @@ func TestDurationsThatAreNoneAreNamed(t *testing.T) {
 		"setup, tests and a canary": {
 			given(func(e *Experiment) {
 				e.Setup, e.Sweep = &Setup{Command: []string{"s"}}, &Sweep{Grid: Axes{list("lr", 1)}, Canary: &Canary{}}
-				e.Loop = &Loop{Tests: &Tests{Command: []string{"t"}}, Stop: Stop{Budget: Budget{Wall: &none}}}
+				e.Loop = &Loop{Candidates: []Candidate{{Ref: "x"}}, Tests: &Tests{Command: []string{"t"}}, Stop: Stop{Budget: Budget{Wall: &none}}}
 			}, "setup.timeout", "loop.tests.timeout", "sweep.canary"),
 			[]string{
 				"experiments.lr.setup.timeout: setup.timeout is above 0",

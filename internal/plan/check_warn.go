@@ -16,7 +16,9 @@ func (c *checker) warn(path []string, suggestion, format string, args ...any) {
 
 func (c *checker) dubious(e *Experiment) {
 	c.idleLimits(e)
-	c.unusedParams(e)
+	c.unused(e)
+	c.programs(e)
+	c.noGPUs(e)
 	if e.Sweep != nil {
 		c.rangeEnds(e.Sweep)
 		c.mixedKinds(e.Sweep)
@@ -40,64 +42,6 @@ func (c *checker) idleLimits(e *Experiment) {
 		}
 		c.warn([]string{"metrics", name, field}, "", "limits on metrics guard the candidates of a loop; here the metric is only recorded")
 	}
-}
-
-// unusedParams finds a parameter of the sweep that was forgotten in the command. Where the command uses none of them,
-// the program reads them itself.
-func (c *checker) unusedParams(e *Experiment) {
-	if e.Loop != nil || e.Claim != nil {
-		return
-	}
-	used, all := e.uses()
-	var unused []string
-	varying := e.Varying()
-	for _, name := range varying {
-		if !used(name) {
-			unused = append(unused, name)
-		}
-	}
-	if all || len(unused) == len(varying) {
-		return
-	}
-	_, where := e.declared()
-	partial := e.sometimes()
-	for _, name := range unused {
-		suggestion := fmt.Sprintf("put {%s} or {params} into the command", name)
-		if partial[name] {
-			suggestion = "put {params} into the command: it leaves out what a point does not have"
-		}
-		c.warn(where[name], suggestion, "no placeholder uses %s: the program sees it only as %s and in XRUN_PARAMS_FILE", name, EnvName(name))
-	}
-}
-
-// uses tells which parameters the commands of e and their environments name, as a placeholder or as the variable that
-// xrun sets; all: every one of them.
-func (e *Experiment) uses() (used func(name string) bool, all bool) {
-	texts := slices.Clone(e.Command)
-	for _, name := range sortedKeys(e.Env) {
-		texts = append(texts, e.Env[name])
-	}
-	if e.Evaluate != nil {
-		texts = append(texts, e.Evaluate.Command...)
-		for _, name := range sortedKeys(e.Evaluate.Env) {
-			texts = append(texts, e.Evaluate.Env[name])
-		}
-	}
-	holes := map[string]bool{}
-	for _, text := range texts {
-		t := parseTemplate(text)
-		if _, ok := t.params(); ok || strings.Contains(text, "XRUN_PARAMS_FILE") {
-			all = true
-		}
-		for _, s := range t {
-			if s.hole {
-				holes[s.text] = true
-			}
-		}
-	}
-	return func(name string) bool {
-		return holes[name] || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, EnvName(name)) })
-	}, all
 }
 
 // rangeEnds finds ranges whose step passes their end by.

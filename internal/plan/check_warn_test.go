@@ -14,45 +14,11 @@ func TestLimitsOnMetricsThatGuardNothingAreNamed(t *testing.T) {
 				"experiments.lr.metrics.mem.at_most: limits on metrics guard the candidates of a loop; here the metric is only recorded?",
 			},
 		},
-		"in a loop":  {func(e *Experiment) { limited(e); e.Sweep, e.Loop, e.Command = nil, &Loop{}, []string{"p"} }, nil},
+		"in a loop": {func(e *Experiment) {
+			limited(e)
+			e.Sweep, e.Loop, e.Command = nil, &Loop{Candidates: []Candidate{{Ref: "x"}}}, []string{"p"}
+		}, nil},
 		"in a claim": {func(e *Experiment) { limited(e); e.Claim = &Claim{} }, nil},
-	}.check(t)
-}
-
-func TestAParameterThatWasForgottenInTheCommandIsNamed(t *testing.T) {
-	two := func(command ...string) func(*Experiment) {
-		return func(e *Experiment) {
-			e.Sweep, e.Command = &Sweep{Grid: Axes{list("lr", 1), list("hidden", 1, 2)}}, command
-		}
-	}
-	findings{
-		"one of two": {
-			two("p", "{lr}"),
-			[]string{"experiments.lr.sweep.grid.hidden: no placeholder uses hidden: the program sees it only as XRUN_PARAM_HIDDEN and in XRUN_PARAMS_FILE (put {hidden} or {params} into the command)?"},
-		},
-		"used in an argument":      {two("p", "{lr}", "--h={hidden}"), nil},
-		"all of them":              {two("p", "{lr}", "{params:--}"), nil},
-		"none: the program reads":  {two("p", "{seed}"), nil},
-		"read as a variable":       {two("sh", "-c", "p {lr} $XRUN_PARAM_HIDDEN"), nil},
-		"read from the file":       {two("sh", "-c", "p {lr} <$XRUN_PARAMS_FILE"), nil},
-		"used in the environment":  {func(e *Experiment) { two("p", "{lr}")(e); e.Env = map[string]string{"H": "{hidden}"} }, nil},
-		"used by the evaluator":    {func(e *Experiment) { two("p", "{lr}")(e); e.Evaluate = &Evaluate{Command: []string{"{hidden}"}} }, nil},
-		"a fixed parameter is not": {func(e *Experiment) { e.Params, e.Command = map[string]Value{"x": val(1)}, []string{"p", "{lr}"} }, nil},
-		"in a claim":               {func(e *Experiment) { two("p", "{lr}")(e); e.Claim = &Claim{} }, nil},
-		"each other kind": {
-			func(e *Experiment) {
-				e.Sweep = &Sweep{
-					Zip: Axes{list("z", 1)}, Cases: []Axes{{list("c", 1), list("lr", 1)}, {list("c", 2)}},
-					Random: &Random{N: 1, Params: []Dist{{Name: "r", Dist: "choice", Values: []Value{val(1)}}}},
-				}
-				e.Command = []string{"p", "{c}"}
-			},
-			[]string{
-				"experiments.lr.sweep.zip.z: no placeholder uses z: the program sees it only as XRUN_PARAM_Z and in XRUN_PARAMS_FILE (put {z} or {params} into the command)?",
-				"experiments.lr.sweep.cases.0.lr: no placeholder uses lr: the program sees it only as XRUN_PARAM_LR and in XRUN_PARAMS_FILE (put {params} into the command: it leaves out what a point does not have)?",
-				"experiments.lr.sweep.random.params.r: no placeholder uses r: the program sees it only as XRUN_PARAM_R and in XRUN_PARAMS_FILE (put {r} or {params} into the command)?",
-			},
-		},
 	}.check(t)
 }
 

@@ -28,7 +28,7 @@ func (s *Spec) Problem(f Finding) Problem {
 	if s.Place != nil {
 		return s.Place(f)
 	}
-	p := Problem{Path: strings.Join(f.Path, "."), Message: f.Message}
+	p := Problem{Path: strings.Join(f.Path, "."), Message: f.Message, Kind: f.Kind}
 	if f.Suggestion != "" {
 		p.Suggestion = &f.Suggestion
 	}
@@ -51,6 +51,8 @@ type Problem struct {
 	Suggestion *string `json:"suggestion"`
 	// Excerpt is the line of the source, without its newline.
 	Excerpt string `json:"-"`
+	// Kind is that of the Finding.
+	Kind string `json:"-"`
 }
 
 // The fields of the types below are those of the schema, name for name; schema/schema.cue documents them. A pointer is

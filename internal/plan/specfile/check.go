@@ -87,16 +87,21 @@ func notDirectory(base, path, dir string) (message, suggestion string) {
 	return "there is no directory " + quote(path), suggestion
 }
 
-// findings are those of plan.Check. Of experiments that are wrong in themselves it sees the name only: it may rely on
-// what the schema demands.
+// findings are those of plan.Check. Of experiments and hosts that are wrong in themselves it sees the name only: it may
+// rely on what the schema demands.
 func (l *loader) findings() []plan.Finding {
 	spec := l.spec
 	if len(l.wrong) > 0 {
-		spec.Experiments = slices.Clone(spec.Experiments)
+		spec.Experiments, spec.Hosts = slices.Clone(spec.Experiments), slices.Clone(spec.Hosts)
 		for i, e := range spec.Experiments {
 			if l.wrong[entryOf([]string{"experiments", e.Name})] {
 				spec.Experiments[i] = plan.Experiment{Name: e.Name, Dir: e.Dir, Set: map[string]bool{}}
 			}
+		}
+	}
+	for i, h := range spec.Hosts {
+		if l.wrong[entryOf([]string{"hosts", h.Name})] {
+			spec.Hosts[i] = plan.Host{Name: h.Name, From: h.From}
 		}
 	}
 	return plan.Check(&spec)
@@ -112,13 +117,15 @@ func (l *loader) placed(f plan.Finding) plan.Problem {
 		}
 	}
 	if best == nil {
-		return plan.Problem{Path: pathString(f.Path), Message: f.Message, Suggestion: &f.Suggestion}
+		return plan.Problem{Path: pathString(f.Path), Message: f.Message, Suggestion: &f.Suggestion, Kind: f.Kind}
 	}
 	pos := token.NoPos
 	if at.valid() {
 		pos = best.source.valuePos(f.Path)
 	}
-	return best.problem(pos, f.Path, f.Message, f.Suggestion)
+	p := best.problem(pos, f.Path, f.Message, f.Suggestion)
+	p.Kind = f.Kind
+	return p
 }
 
 // entryOf is the experiment, host or agent that a path lies in.

@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// reserved checks one name of a variable that a spec sets; hint is what to say instead of CUDA_VISIBLE_DEVICES.
+func (c *checker) reserved(name, hint string, path ...string) {
+	switch {
+	case strings.HasPrefix(name, "XRUN_"):
+		c.add(path, "give it another name", "names that begin with XRUN_ are reserved")
+	case name == "CUDA_VISIBLE_DEVICES":
+		c.add(path, hint, "xrun itself gives each trial its GPUs")
+	}
+}
+
+// environment checks the names of the variables that an experiment's programs get.
+func (c *checker) environment(e *Experiment) {
+	c.names(e.Env, e.Secrets)
+	if e.Evaluate != nil {
+		c.names(e.Evaluate.Env, e.Evaluate.Secrets, "evaluate")
+	}
+}
+
+func (c *checker) names(env map[string]string, secrets map[string]Secret, path ...string) {
+	const hint = "say needs: gpus: 1"
+	for _, name := range sortedKeys(env) {
+		c.reserved(name, hint, append(slices.Clone(path), "env", name)...)
+	}
+	for _, name := range sortedKeys(secrets) {
+		at := append(slices.Clone(path), "secrets", name)
+		c.reserved(name, hint, at...)
+		if _, both := env[name]; both {
+			c.add(at, "keep one of them", "%s is in env and in secrets", name)
+		}
+	}
+}
+
+// host checks what a host declares.
+func (c *checker) host(h *Host) {
+	for _, name := range sortedKeys(h.Env) {
+		c.reserved(name, "say which GPUs serve: hosts: "+h.Name+": gpus: [0, 1]", "hosts", h.Name, "env", name)
+	}
+	c.gpus(h)
+	c.hostTexts(h)
+}
+
+// gpus checks a list of GPUs. An index may be written as a number or as text.
+func (c *checker) gpus(h *Host) {
+	seen := map[string]bool{}
+	for i, v := range h.GPUs.List {
+		path := []string{"hosts", h.Name, "gpus", strconv.Itoa(i)}
+		key := strings.ToLower(v.text)
+		n, err := strconv.Atoi(v.text)
+		if err == nil && n >= 0 {
+			key = strconv.Itoa(n)
+		}
+		switch {
+		case v.text == "":
+			c.add(path, "", "this names no GPU")
+		case err == nil && n < 0:
+			c.add(path, "", "%d is no index of a GPU: they count from 0", n)
+		case seen[key]:
+			c.add(path, "", "GPU %s stands there twice", v.text)
+		}
+		seen[key] = true
+	}
+}

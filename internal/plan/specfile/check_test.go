@@ -1,0 +1,26 @@
+package specfile_test
+
+import (
+	"testing"
+
+	"github.com/xrun-dev/xrun/internal/plan"
+	"github.com/xrun-dev/xrun/internal/plan/specfile"
+)
+
+// A caller that can read the program drops some warnings by their kind.
+func TestWarningsKeepTheKindOfTheirFinding(t *testing.T) {
+	dir := tree(t, "-- exp.cue --\n"+spec(`experiments: a: schema.#Experiment & {
+	command: ["python", "train.py"]
+	objective: {metric: "loss", direction: "minimize"}
+	seeds: 3
+	sweep: grid: lr: [1, 1]
+}`))
+	s := load(t, specfile.Options{Dir: dir})
+	kinds := map[string]int{}
+	for _, w := range s.Warnings {
+		kinds[w.Kind]++
+	}
+	if len(s.Warnings) != 3 || kinds[plan.UnusedParams] != 1 || kinds[plan.UnusedSeed] != 1 {
+		t.Errorf("warnings: %+v", s.Warnings)
+	}
+}
