@@ -73,6 +73,13 @@ func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, host
 	}
 	t.attempts = max(t.attempts, n)
 	a := newAttempt(r.Run, t.exp.spec, t.trial, n, h.name)
+	a.data, a.inputs, a.chain = h.data, t.inputs, n
+	if t.exp.spec.Setup != nil {
+		a.setup = t.trial.Parts["setup"]
+	}
+	if t.chain.first > 0 && t.chain.host == h.name {
+		a.chain, a.goesOn = t.chain.first, true
+	}
 	if t.adopt != nil {
 		a.job = t.adopt.Job
 		return a, hosts.Place{Dir: t.adopt.JobDir}, nil
@@ -126,8 +133,10 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
+		t.chain = t.chain.after(t.exp.spec, out)
 	case t.failed.retries(t.exp.spec, out):
 		t.failed, t.last = t.failed.add(out), &out
+		t.chain = t.chain.after(t.exp.spec, out)
 		t.notBefore = r.Now().Add(backoff(t.exp.spec, t.failed.n))
 	default:
 		t.state = out.State

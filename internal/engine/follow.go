@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -63,7 +65,11 @@ func newFollower(a attempt, record Recorder, now func() time.Time, printed func(
 func (f *follower) rewind() {
 	recorded := maps.Clone(f.told)
 	f.tail = tailKeeper{}
-	f.extract = metric.New(logWants(wants(f.a.exp)), func(r metric.Reading) {
+	ws := logWants(wants(f.a.exp))
+	if f.a.exp.Evaluate != nil {
+		ws = nil // only what the evaluation says counts
+	}
+	f.extract = metric.New(ws, func(r metric.Reading) {
 		if r.Line > recorded[r.Metric] {
 			f.reading(r)
 		}
@@ -184,7 +190,16 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
 	}
-	results, err := findings(wants(f.a.exp), f.extract.Results(), filepath.Join(f.a.dir(state), "artifacts"), artifacts, f.keep)
+	if exit.Step != "" {
+		if err := f.tail.read(filepath.Join(f.a.dir(state), exit.Step+".log")); err != nil {
+			return ledger.AttemptFinished{}, err
+		}
+	}
+	said, err := f.said(state)
+	if err != nil {
+		return ledger.AttemptFinished{}, err
+	}
+	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), artifacts, f.keep)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
@@ -278,6 +293,24 @@ func (f *follower) takeBack(ctx context.Context, h Host) (hosts.Exit, error) {
 		return exit, errLeft
 	}
 	return exit, nil
+}
+
+// said is what the log says of the metrics, or, of an experiment that evaluates, the log of the evaluation.
+func (f *follower) said(state string) ([]metric.Result, error) {
+	if f.a.exp.Evaluate == nil {
+		return f.extract.Results(), nil
+	}
+	x := metric.New(logWants(wants(f.a.exp)), f.keep)
+	log, err := os.Open(filepath.Join(f.a.dir(state), "evaluate.log"))
+	if err == nil {
+		defer log.Close()
+		_, err = io.Copy(x, log)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // there is none where the command failed
+		return nil, fmt.Errorf("read what the evaluation says: %w", err)
+	}
+	x.Close(false)
+	return x.Results(), nil
 }
 
 func writeResult(path string, out ledger.AttemptFinished) error {

@@ -18,7 +18,9 @@ type task struct {
 	trial    *plan.Trial
 	attempts int // made so far, in this run
 	tried    []string
+	inputs   map[string]string
 	failed   failures
+	chain    chain
 	last     *ledger.AttemptFinished // the outcome of the newest attempt that is to be tried again
 	// notBefore is when it may be tried again; zero: at once.
 	notBefore time.Time
@@ -51,6 +53,10 @@ type experimentState struct {
 	took     time.Duration // they, together
 	ended    bool
 	stopped  []Request // that ask for nothing more of it
+	state    string    // the state directory
+	upstream bool      // others start from its results
+	results  []produced
+	chosen   bool // what its trials start from
 	gate     gate
 	fuse     fuse
 }
@@ -74,6 +80,7 @@ func (e *experimentState) finish(t *task, res result) bool {
 	e.counts[t.state]++
 	if t.state == ledger.Succeeded {
 		e.done++
+		e.produce(e.state, t.trial, res.out)
 		e.took += time.Duration(res.out.DurationS * float64(time.Second))
 	}
 	e.gate.finished(t, res.out)
@@ -122,7 +129,7 @@ func (r *run) next(h *hostState) *task {
 		}
 	}
 	for _, e := range r.experiments {
-		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.takes(h.name) || !e.gate.admitsAny(r.Now()) {
+		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.takes(h.name) || !e.gate.admitsAny(r.Now()) || r.waits(e) {
 			continue
 		}
 		if h.busy >= h.cap.Slots && r.idle(e, h) {
@@ -194,7 +201,12 @@ func (r *run) abandon() error {
 				return true
 			})
 		}
+		impossible := r.choose(e)
 		e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
+			if why := impossible[t]; why != "" {
+				drop(t, CauseUpstream, why)
+				return true
+			}
 			if why := e.stoppedBy(t); why != "" && t.adopt == nil {
 				drop(t, CauseCancelled, why)
 				return true

@@ -25,7 +25,11 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	log, err := os.Open(filepath.Join(r.State, filepath.FromSlash(from.Outcome.Log)))
+	file := filepath.Join(r.State, filepath.FromSlash(from.Outcome.Log))
+	if e.Evaluate != nil {
+		file = filepath.Join(filepath.Dir(file), "evaluate.log")
+	}
+	log, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		from.Outcome.Notes = append(from.Outcome.Notes, fmt.Sprintf("metric %s: the log of this result is gone, so it cannot be read", missing[0].Name))
 		return nil

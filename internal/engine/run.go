@@ -48,11 +48,13 @@ type Seen struct {
 	Experiments map[string]bool
 	Planned     map[ledger.Key]bool
 	Final       map[ledger.Key]ledger.State
-	Attempts    map[ledger.Key]int                  // the highest attempt number
-	Failed      map[ledger.Key]failures             // by the code's fault
-	Told        map[ledger.Attempt]map[string]int64 // by metric the last line of the log whose values are recorded
-	Finished    map[string]bool                     // experiments with their end recorded
-	Spent       Spent                               // by the processes before
+	Attempts    map[ledger.Key]int                    // the highest attempt number
+	Failed      map[ledger.Key]failures               // by the code's fault
+	Chains      map[ledger.Key]chain                  // of checkpoints
+	Told        map[ledger.Attempt]map[string]int64   // by metric the last line of the log whose values are recorded
+	Finished    map[string]bool                       // experiments with their end recorded
+	Spent       Spent                                 // by the processes before
+	Results     map[ledger.Key]ledger.AttemptFinished // of trials that others start from
 }
 
 // An Outcome is how a run, or this process's part of it, ended.
@@ -162,6 +164,7 @@ type hostState struct {
 	name    string
 	host    Host
 	cap     hosts.Capacity
+	data    map[string]string // where each data set lies
 	waiting []*lane
 	busy    int           // attempts handed to it
 	adopted int           // of those, the ones it ran before we came
@@ -205,7 +208,7 @@ func (r *run) open(ctx context.Context) error {
 			state.State, state.Reason = "refused", err.Error()
 			r.Log.Debug("host refused", "host", h.Name, "error", err)
 		} else {
-			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c})
+			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c, data: h.Data})
 		}
 		if err := r.append(state); err != nil {
 			return err
@@ -347,7 +350,7 @@ func (r *run) take(res result) error {
 		e.gate.leave(t)
 		return nil
 	}
-	r.changed = e.finish(t, res) || r.changed
+	r.changed = e.finish(t, res) || e.upstream && e.over() || r.changed
 	return r.settleExperiment(e)
 }
 

@@ -19,6 +19,8 @@ type Job struct {
 	// Setup comes before the command, Evaluate after one that ended well; nil: nothing does.
 	Setup    *Setup
 	Evaluate *Evaluation
+	// Checkpoint is a directory below Place.Checkpoint that is deleted when the job ends well; "": none.
+	Checkpoint string
 }
 
 // A Step is a program that runs beside the command of a job, with a log and limits of its own.
@@ -48,6 +50,9 @@ type Limits struct {
 	Time    time.Duration // from start to end
 	Silence time.Duration // without output
 	Grace   time.Duration // between TERM and KILL
+	// Signal (USR1, USR2 or TERM) is sent to everything of the command that long before Time; "": none.
+	Signal string
+	Ahead  time.Duration
 }
 
 // A Tree is the code that is put into a job's working directory. Blobs is a directory that holds the bytes of each file

@@ -46,13 +46,8 @@ type unbuiltField struct {
 func unbuiltFields(e *Experiment) []unbuiltField {
 	fs := []unbuiltField{
 		{e.Code.Ref != "", []string{"code", "ref"}},
-		{e.Setup != nil, []string{"setup"}},
 		{len(e.Secrets) > 0, []string{"secrets"}},
-		{len(e.Data) > 0, []string{"data"}},
-		{len(e.Inputs) > 0, []string{"inputs"}},
 		{e.Container != nil, []string{"container"}},
-		{e.Checkpoint != nil, []string{"checkpoint"}},
-		{e.Evaluate != nil, []string{"evaluate"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},

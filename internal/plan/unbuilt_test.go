@@ -11,13 +11,8 @@ func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 	duration, n := Duration(1), 1
 	experiments := map[string]func(*Experiment){
 		"code.ref":           func(e *Experiment) { e.Code.Ref = "v1" },
-		"setup":              func(e *Experiment) { e.Setup = &Setup{} },
 		"secrets":            func(e *Experiment) { e.Secrets = map[string]Secret{"A": {}} },
-		"data":               func(e *Experiment) { e.Data = map[string]string{"a": "1"} },
-		"inputs":             func(e *Experiment) { e.Inputs = map[string]Input{"a": {}} },
 		"container":          func(e *Experiment) { e.Container = &Container{} },
-		"checkpoint":         func(e *Experiment) { e.Checkpoint = &Checkpoint{} },
-		"evaluate":           func(e *Experiment) { e.Evaluate = &Evaluate{} },
 		"loop":               func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
 		"claim":              func(e *Experiment) { e.Claim = &Claim{} },
 		"needs.gpus":         func(e *Experiment) { e.Needs.GPUs = 1 },

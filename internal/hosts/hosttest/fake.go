@@ -24,6 +24,8 @@ type Script struct {
 	End       hosts.End         // "" is hosts.Exited
 	Reason    string            // Exit.Reason
 	Artifacts map[string]string // content by slash-separated path
+	Step      string            // the step that failed or was ended
+	StepLogs  map[string]string // the logs of setup and evaluate, by name
 }
 
 // A Line is a piece of a log, that long after the start.
@@ -149,7 +151,7 @@ func (f *Fake) dispatch() {
 		for _, line := range j.script.Later {
 			j.timers = append(j.timers, time.AfterFunc(line.After, func() { f.print(j, line.Text) }))
 		}
-		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason}
+		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason, Step: j.script.Step}
 		if end.End == "" {
 			end.End = hosts.Exited
 		}
@@ -294,7 +296,7 @@ func (f *Fake) Place(_ context.Context, id string) (hosts.Place, error) {
 	dir := path.Join("/fake", f.name, id)
 	return hosts.Place{
 		Dir: dir, Tree: dir + "/tree", Out: dir + "/out", Log: dir + "/log", Params: dir + "/params.json",
-		Checkpoint: path.Join("/fake", f.name, "checkpoints", id), Setup: path.Join("/fake", f.name, "setup"), Port: f.port,
+		Checkpoint: path.Join("/fake", f.name, "checkpoints"), Setup: path.Join("/fake", f.name, "setup"), Port: f.port,
 	}, f.down
 }
 
@@ -311,6 +313,11 @@ func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (artifa
 	}
 	if err := os.WriteFile(filepath.Join(dir, "log"), j.log, 0o600); err != nil {
 		return nil, nil, err
+	}
+	for step, text := range j.script.StepLogs {
+		if err := os.WriteFile(filepath.Join(dir, step+".log"), []byte(text), 0o600); err != nil {
+			return nil, nil, err
+		}
 	}
 	names := make([]string, 0, len(j.script.Artifacts))
 	for name := range j.script.Artifacts {
