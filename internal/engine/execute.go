@@ -25,7 +25,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	if res.err = r.intend(t, a, place); res.err != nil {
 		return res
 	}
-	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
+	f := newFollower(a, r.Record, r.redact, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
@@ -74,6 +74,7 @@ func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, host
 	t.attempts = max(t.attempts, n)
 	a := newAttempt(r.Run, t.exp.spec, t.trial, n, h.name)
 	a.data, a.inputs, a.chain = h.data, t.inputs, n
+	a.secrets = r.Secrets[a.Experiment]
 	if t.exp.spec.Setup != nil {
 		a.setup = t.trial.Parts["setup"]
 	}

@@ -31,6 +31,8 @@ func durationOf(d *plan.Duration) time.Duration {
 type follower struct {
 	a       attempt
 	record  Recorder
+	redact  *Redactor
+	clean   *redactingWriter // what comes out of it is read
 	now     func() time.Time
 	printed func()      // called once, when the objective was first printed; may be nil
 	failed  func(error) // called once, when something cannot be recorded; may be nil
@@ -55,8 +57,8 @@ const (
 	maxPerFlush = 200 // values of one metric; evenly thinned above, the last one kept
 )
 
-func newFollower(a attempt, record Recorder, now func() time.Time, printed func()) *follower {
-	f := &follower{a: a, record: record, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
+func newFollower(a attempt, record Recorder, redact *Redactor, now func() time.Time, printed func()) *follower {
+	f := &follower{a: a, record: record, redact: redact, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
 	f.rewind()
 	return f
 }
@@ -64,6 +66,7 @@ func newFollower(a attempt, record Recorder, now func() time.Time, printed func(
 // rewind is for a log that comes from its beginning: the metrics are found again, what was recorded is not recorded again.
 func (f *follower) rewind() {
 	recorded := maps.Clone(f.told)
+	f.clean = &redactingWriter{r: f.redact, to: heard{f}}
 	f.tail = tailKeeper{}
 	ws := logWants(wants(f.a.exp))
 	if f.a.exp.Evaluate != nil {
@@ -97,8 +100,15 @@ func (f *follower) Status(s hosts.Status) {
 
 // Log implements hosts.Observer.
 func (f *follower) Log(p []byte) {
-	f.tail.write(p)
-	f.extract.Write(p)
+	_, _ = f.clean.Write(p) // heard does not fail
+}
+
+// heard takes what the log says, without secrets.
+type heard struct{ f *follower }
+
+func (h heard) Write(p []byte) (int, error) {
+	h.f.tail.write(p)
+	return h.f.extract.Write(p)
 }
 
 func (f *follower) reading(r metric.Reading) {
@@ -185,10 +195,16 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
+	_ = f.clean.Close() // heard does not fail
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
 	artifacts, left, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
+	}
+	for _, log := range []string{"log", "setup.log", "evaluate.log"} {
+		if err := f.redact.file(filepath.Join(f.a.dir(state), log)); err != nil {
+			return ledger.AttemptFinished{}, err
+		}
 	}
 	if exit.Step != "" {
 		if err := f.tail.read(filepath.Join(f.a.dir(state), exit.Step+".log")); err != nil {

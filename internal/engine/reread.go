@@ -38,7 +38,7 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 		return fmt.Errorf("read the log of reused trial %s again: %w", from.Outcome.Trial, err)
 	}
 	defer log.Close()
-	f := newFollower(attempt{Attempt: from.Outcome.Attempt, exp: e}, nil, r.Now, nil)
+	f := newFollower(attempt{Attempt: from.Outcome.Attempt, exp: e}, nil, nil, r.Now, nil)
 	f.every = 0
 	f.extract = metric.New(logWants(missing), f.keep)
 	if _, err := io.Copy(f.extract, log); err != nil {

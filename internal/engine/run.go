@@ -36,6 +36,8 @@ type Config struct {
 	State       string
 	MaxParallel int // attempts at once on all hosts; 0 is no limit
 	Bounds      Bounds
+	// Secrets by experiment.
+	Secrets map[string]Secrets
 	// Requests are those of other processes; nil: there are none.
 	Requests <-chan Request
 	Record   Recorder
@@ -111,7 +113,7 @@ func (o Outcome) Finish() ledger.RunFinished {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true, bound: newBound(cfg.Bounds, cfg.Now())}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {
@@ -154,6 +156,7 @@ type run struct {
 	left        map[string][]ledger.Attempt
 	later       []*task // that wait before they are tried again
 	bound       bound
+	redact      *Redactor
 	stopReason  string // of a request that stopped the whole run
 	handed      handed
 	side        sync.WaitGroup // calls to hosts that no lane waits for

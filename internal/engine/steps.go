@@ -35,7 +35,7 @@ func (a attempt) addSteps(job *hosts.Job, b plan.Binding, shared []string, place
 	}
 	if e := a.exp.Evaluate; e != nil {
 		c := plan.ParseCommand(e.Command, e.Env)
-		env := slices.Concat(c.Env(b), shared, []string{"XRUN_LOG=" + place.Log})
+		env := slices.Concat(c.Env(b), entries(a.secrets.Evaluate), shared, []string{"XRUN_LOG=" + place.Log})
 		job.Evaluate = &hosts.Evaluation{
 			Step: hosts.Step{Argv: c.Argv(b), Env: env, Time: durationOf(&a.exp.Limits.Evaluate)}, Tree: job.Tree, Files: e.Files,
 		}

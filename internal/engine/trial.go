@@ -15,18 +15,19 @@ import (
 // An attempt is one execution of a trial on a host: what is needed to start it, to follow it and to judge it.
 type attempt struct {
 	ledger.Attempt
-	run    string
-	exp    *plan.Experiment
-	params plan.Params
-	seed   int64
-	host   string
-	job    string            // id on the host
-	home   string            // where its files come home, relative to the state directory, slash-separated
-	setup  string            // key of its setup; empty if it has none
-	chain  int               // the attempt with which its checkpoint began
-	goesOn bool              // it finds a checkpoint of the attempt before
-	data   map[string]string // by name the path on the host
-	inputs map[string]string
+	run     string
+	exp     *plan.Experiment
+	params  plan.Params
+	seed    int64
+	host    string
+	job     string            // id on the host
+	home    string            // where its files come home, relative to the state directory, slash-separated
+	setup   string            // key of its setup; empty if it has none
+	chain   int               // the attempt with which its checkpoint began
+	goesOn  bool              // it finds a checkpoint of the attempt before
+	data    map[string]string // by name the path on the host
+	inputs  map[string]string
+	secrets Secrets
 }
 
 func newAttempt(run string, e *plan.Experiment, t *plan.Trial, n int, host string) attempt {
@@ -91,6 +92,7 @@ func jobFor(a attempt, c *plan.Command, place hosts.Place, tree hosts.Tree) (hos
 	if dir := a.setupDir(place); dir != "" {
 		shared = append(shared, "XRUN_SETUP_DIR="+dir)
 	}
+	env = append(env, entries(a.secrets.Command)...)
 	env = append(env, shared...)
 	if dir := a.checkpointDir(place); dir != "" {
 		env = append(env, "XRUN_CHECKPOINT_DIR="+dir)
