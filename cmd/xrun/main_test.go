@@ -15,6 +15,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// A /proc and a /dev of the test's own, for what is on a machine and what is not.
+	if root := os.Getenv("XRUN_TEST_ROOT"); root != "" {
+		testOnlyRoot = root
+	}
 	// The program starts itself again as a supervisor; here the program is the test binary.
 	if len(os.Args) == 2 && os.Args[1] == superviseArg {
 		main()

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/plan"
 )
 
@@ -21,32 +24,44 @@ const lineWidth = 110
 type planView struct {
 	w    io.Writer
 	plan *plan.Plan
-	spec *plan.Spec
+	job  *job
 }
 
 func (v planView) print() {
+	said := map[string]string{}
 	for i := range v.plan.Experiments {
-		v.experiment(&v.plan.Experiments[i])
+		v.experiment(&v.plan.Experiments[i], said)
 	}
-	for _, w := range v.plan.Warnings {
-		fmt.Fprintf(v.w, "warning: %s\n", w)
-	}
+	v.warnings()
 	v.total()
 }
 
-func (v planView) experiment(pe *plan.PlannedExperiment) {
+// experiment shows one. What is the same as with an earlier one is said in a line: said holds, by text, whose it was.
+func (v planView) experiment(pe *plan.PlannedExperiment, said map[string]string) {
 	fmt.Fprintf(v.w, "%s (%s)\n", pe.Name, pe.Kind)
-	fmt.Fprintf(v.w, "  code    %s, %s, %s\n", pe.Code.ID, count(pe.Code.Files, "file"), plan.Bytes(pe.Code.Bytes))
-	for _, h := range pe.Hosts {
-		if h.Eligible {
-			fmt.Fprintf(v.w, "  host    %s%s\n", h.Name, v.about(h.Name))
-		} else {
-			fmt.Fprintf(v.w, "  not on  %s: %s\n", h.Name, *h.WhyNot)
+	parts := []struct{ name, text string }{{"code", v.code(pe)}, {"hosts", v.hosts(pe)}}
+	if e := v.find(pe.Name); e != nil {
+		parts = append(parts, struct{ name, text string }{"defaults", defaults(e)}, struct{ name, text string }{"limit", limit(e)})
+	}
+	var same []string
+	whose := ""
+	for _, p := range parts {
+		key := p.name + p.text
+		switch owner, ok := said[key]; {
+		case p.text == "":
+		case ok && (whose == "" || whose == owner):
+			whose, same = owner, append(same, p.name)
+		default:
+			if !ok {
+				said[key] = pe.Name
+			}
+			fmt.Fprint(v.w, p.text)
 		}
 	}
-	if e := v.find(pe.Name); e != nil {
-		v.defaults(e)
+	if len(same) > 0 {
+		fmt.Fprintf(v.w, "  as %s: %s\n", whose, strings.Join(same, ", "))
 	}
+	v.cost(pe)
 	for _, p := range pe.Phases {
 		if p.TrialsMax == 0 {
 			continue
@@ -60,48 +75,145 @@ func (v planView) experiment(pe *plan.PlannedExperiment) {
 }
 
 func (v planView) find(name string) *plan.Experiment {
-	for i := range v.spec.Experiments {
-		if v.spec.Experiments[i].Name == name {
-			return &v.spec.Experiments[i]
+	for i := range v.job.spec.Experiments {
+		if v.job.spec.Experiments[i].Name == name {
+			return &v.job.spec.Experiments[i]
 		}
 	}
 	return nil
 }
 
+// code says what is shipped; of what is large, which files make it so.
+func (v planView) code(pe *plan.PlannedExperiment) string {
+	text := fmt.Sprintf("  code    %s, %s, %s: each slot holds a copy\n", pe.Code.ID, count(pe.Code.Files, "file"), plan.Bytes(pe.Code.Bytes))
+	m := v.job.manifests[pe.Name]
+	if m == nil {
+		return text
+	}
+	var ignored int
+	for _, f := range m.Files {
+		if f.Ignored {
+			ignored++
+		}
+	}
+	if ignored > 0 {
+		text = strings.TrimSuffix(text, "\n") + fmt.Sprintf(" (%s of them no part of a trial's identity)\n", count(ignored, "file"))
+	}
+	if m.Bytes < large {
+		return text
+	}
+	files := slices.Clone(m.Files)
+	slices.SortStableFunc(files, func(a, b checkpoint.File) int { return cmp.Compare(b.Size, a.Size) })
+	var names []string
+	for _, f := range files[:min(3, len(files))] {
+		names = append(names, fmt.Sprintf("%s %s", visible(f.Path), sizeText(f.Size)))
+	}
+	return text + "  largest " + strings.Join(names, ", ") + "\n"
+}
+
+// large is the code of which the largest files are named.
+const large = 1 << 20
+
+func sizeText(n int64) string {
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= u.size {
+			return strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64) + u.name
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}
+
+func (v planView) hosts(pe *plan.PlannedExperiment) string {
+	var b strings.Builder
+	for _, h := range pe.Hosts {
+		if h.Eligible {
+			fmt.Fprintf(&b, "  host    %s%s\n", h.Name, v.about(h.Name))
+		} else {
+			fmt.Fprintf(&b, "  not on  %s: %s\n", h.Name, visible(*h.WhyNot))
+		}
+	}
+	return b.String()
+}
+
 // about is how many trials a host takes at once, and the file that says so.
 func (v planView) about(host string) string {
-	for _, h := range v.spec.Hosts {
+	for _, h := range v.job.spec.Hosts {
 		if h.Name == host {
 			from := h.From
 			if from == "" {
 				from = "no host is declared: this machine"
 			}
-			return fmt.Sprintf(", %s (%s)", count(h.Slots, "slot"), from)
+			return fmt.Sprintf(", %s (%s)", count(h.Slots, "slot"), visible(from))
 		}
 	}
 	return ""
 }
 
 // defaults shows what the spec leaves to xrun.
-func (v planView) defaults(e *plan.Experiment) {
+func defaults(e *plan.Experiment) string {
 	var parts []string
 	for _, d := range e.Defaulted() {
 		parts = append(parts, d.Name+" "+d.Value)
 	}
+	if len(parts) == 0 {
+		return ""
+	}
+	var b strings.Builder
 	line := "  default"
 	for i, p := range parts {
 		if i < len(parts)-1 {
 			p += ","
 		}
 		if len(line)+1+len(p) > lineWidth {
-			fmt.Fprintln(v.w, line)
+			b.WriteString(line + "\n")
 			line = "         "
 		}
 		line += " " + p
 	}
-	if len(parts) > 0 {
-		fmt.Fprintln(v.w, line)
+	return b.String() + line + "\n"
+}
+
+// limit says by itself what ends a trial where nobody has thought of it.
+func limit(e *plan.Experiment) string {
+	if e.Set["limits.trial"] || e.Limits.Trial == 0 {
+		return ""
 	}
+	return fmt.Sprintf("  limit   a trial is ended after %s (the default; set limits: trial)\n", e.Limits.Trial)
+}
+
+// cost is the most that an experiment can take, and what it took before.
+func (v planView) cost(pe *plan.PlannedExperiment) {
+	e := pe.Estimate
+	if e.Trials == nil || *e.Trials == 0 {
+		return
+	}
+	parts := []string{"at most " + count(*e.Trials, "trial")}
+	if len(pe.Trials) > 0 {
+		parts[0] = count(*e.Trials, "trial")
+	}
+	switch w, ok := v.job.spec.Worst(pe); {
+	case ok:
+		parts[0] += fmt.Sprintf(": at most %s on %s", w.Wall, count(w.Slots, "slot"))
+		if pe.Kind == plan.KindLoop {
+			parts[0] = strings.TrimSuffix(parts[0], " on 1 slot") + ", one after the other"
+		}
+	case w.Slots == 0 && slices.ContainsFunc(pe.Hosts, func(h plan.HostChoice) bool { return h.Eligible }):
+		parts[0] += ": how many at once only the hosts can tell"
+	}
+	if e.GPUHoursMax != nil && *e.GPUHoursMax > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f GPU-hours", *e.GPUHoursMax))
+	}
+	if e.AgentTurns != nil && *e.AgentTurns > 0 {
+		parts = append(parts, count(*e.AgentTurns, "agent turn"))
+	}
+	text := strings.Join(parts, ", ")
+	if e.WallS != nil {
+		text += "; about " + roundDuration(*e.WallS) + ", from earlier runs"
+	}
+	fmt.Fprintf(v.w, "  cost    %s\n", text)
 }
 
 func (v planView) trials(ts []plan.Trial) {
@@ -112,7 +224,8 @@ func (v planView) trials(ts []plan.Trial) {
 		fmt.Fprintf(tw, "%s\t", visible(p.Name))
 	}
 	fmt.Fprintln(tw)
-	for _, t := range ts[:min(len(ts), maxRows)] {
+	rows := v.rows()
+	for _, t := range ts[:min(len(ts), rows)] {
 		fmt.Fprintf(tw, "  %s\t%s\t%d\t", t.ID, why(t), t.Seed)
 		for _, p := range ts[0].Params {
 			value := "-"
@@ -132,9 +245,18 @@ func (v planView) trials(ts []plan.Trial) {
 	for line := range strings.Lines(table.String()) {
 		fmt.Fprintln(v.w, strings.TrimRight(line, " \n"))
 	}
-	if n := len(ts) - maxRows; n > 0 {
+	if n := len(ts) - rows; n > 0 {
 		fmt.Fprintf(v.w, "  … and %s (-o json lists all)\n", count(n, "more trial"))
 	}
+}
+
+// rows is how many trials of each experiment are shown: fewer where there are many experiments.
+func (v planView) rows() int {
+	n := len(v.plan.Experiments)
+	if n <= 5 {
+		return maxRows
+	}
+	return max(3, 5*maxRows/n)
 }
 
 func why(t plan.Trial) string {
@@ -178,12 +300,42 @@ func (v planView) total() {
 	if e.AgentTurns != nil && *e.AgentTurns > 0 {
 		fmt.Fprintf(v.w, "; at most %s", count(*e.AgentTurns, "agent turn"))
 	}
+	if wall, n, ok := v.worst(); ok && wall > 0 {
+		fmt.Fprintf(v.w, "; at most %s on %s", wall, count(n, "slot"))
+	}
 	if e.WallS != nil {
 		fmt.Fprintf(v.w, "; about %s", roundDuration(*e.WallS))
 	} else {
 		fmt.Fprint(v.w, "; no history to tell how long")
 	}
 	fmt.Fprintln(v.w)
+}
+
+// worst is how long all of it can take, one experiment after the other, and the slots of the hosts that serve.
+func (v planView) worst() (wall plan.Duration, slots int, ok bool) {
+	serving := map[string]bool{}
+	for i := range v.plan.Experiments {
+		pe := &v.plan.Experiments[i]
+		if pe.Estimate.Trials != nil && *pe.Estimate.Trials == 0 {
+			continue
+		}
+		w, known := v.job.spec.Worst(pe)
+		if !known {
+			return 0, 0, false
+		}
+		wall += w.Wall
+		slots = max(slots, w.Slots)
+		for _, h := range pe.Hosts {
+			serving[h.Name] = serving[h.Name] || h.Eligible
+		}
+	}
+	all := 0
+	for _, h := range v.job.spec.Hosts {
+		if serving[h.Name] {
+			all += max(1, h.Slots)
+		}
+	}
+	return wall, max(slots, all), true
 }
 
 // loopTrials is the most trials that the loops can take.
@@ -213,7 +365,7 @@ func (v planView) diff(against string, d plan.Diff) {
 	fmt.Fprintf(v.w, "against %s: %d added, %d removed, %d changed, %d the same\n", against, len(d.Added), len(d.Removed), len(d.Changed), d.Same)
 	list := func(sign string, ts []plan.DiffTrial) {
 		for _, t := range ts[:min(len(ts), maxRows)] {
-			fmt.Fprintf(v.w, "  %s %s/%s seed %d  %s\n", sign, t.Experiment, t.ID, t.Seed, visible(t.Params.String()))
+			fmt.Fprintf(v.w, "  %s %s/%s seed %d  %s\n", sign, visible(t.Experiment), visible(t.ID), t.Seed, visible(t.Params.String()))
 		}
 	}
 	list("+", d.Added)

@@ -71,15 +71,20 @@ func (c *hereChecker) relative(name, value string, at []string) {
 	shown := strings.TrimSuffix(value, "/")
 	switch seen := c.look.At(file); {
 	case seen.Kind != Nothing && !seen.Shipped:
-		suggestion := fmt.Sprintf("declare it (data: %s: \"v1\", and on the host data: %s: its path there) and write {data.%s}, or ship it: code: include", dataName(file), dataName(file), dataName(file))
-		if !strings.HasPrefix(file, "../") && seen.Kind == RegularFile {
-			suggestion += fmt.Sprintf(": [%q]", file)
-		} else if !strings.HasPrefix(file, "../") {
-			suggestion += fmt.Sprintf(": [%q]", file+"/**")
+		suggestion := declareData(file)
+		if len(c.distant) == 0 {
+			suggestion = "write its absolute path, or " + suggestion
+		}
+		switch {
+		case strings.HasPrefix(file, "../"):
+		case seen.Kind == RegularFile:
+			suggestion += fmt.Sprintf(", or ship it: code: include: [%q]", file)
+		default:
+			suggestion += fmt.Sprintf(", or ship it: code: include: [%q]", file+"/**")
 		}
 		c.warn(at, suggestion, "no data: %s is here, but is not shipped: %s", shown, seen.Why)
 	case seen.Kind == Nothing && c.looksLikeInput(name, value):
-		c.warn(at, fmt.Sprintf("say where it lies: data: %s: \"v1\", on the host data: %s: its path there, and {data.%s} here", dataName(file), dataName(file), dataName(file)), "no data: %s is not found: neither in the code nor beside it", shown)
+		c.warn(at, declareData(file), "no data: %s is not found: neither in the code nor beside it", shown)
 	}
 }
 
@@ -95,6 +100,12 @@ func (c *hereChecker) looksLikeInput(name, value string) bool {
 	default:
 		return inputName.MatchString(name) && (rooted || file)
 	}
+}
+
+// declareData says how a host is told where a data set lies.
+func declareData(file string) string {
+	name := dataName(file)
+	return fmt.Sprintf("declare it (here data: %s: \"v1\" and {data.%s}, on each host data: %s: \"/its/path\")", name, name, name)
 }
 
 // dataName is a name for a data set, made of its path.

@@ -46,12 +46,13 @@ func CheckHere(s *Spec, look func(*Experiment) Surrounding, m Machine) []Finding
 		e := &s.Experiments[i]
 		c.at, c.e = []string{"experiments", e.Name}, e
 		c.serving()
-		c.programs()
 		c.gpus()
 		if c.look = look(e); c.look == nil || e.Code.Ref != "" {
+			c.programs(false)
 			continue
 		}
-		c.environments()
+		c.programs(c.environments())
+		c.unseenGPUs()
 		c.leftCode()
 		for _, cmd := range e.commands() {
 			c.paths(cmd)
@@ -89,15 +90,15 @@ func (c *hereChecker) serving() {
 // ownPath reports whether the programs of a host are found by another PATH than that of xrun.
 func ownPath(h *Host) bool { return len(h.Prelude) > 0 || h.Env["PATH"] != "" }
 
-// programs finds those that are not on this machine's PATH.
-func (c *hereChecker) programs() {
+// programs finds those that are not on this machine's PATH. With told, that of the command has been spoken of.
+func (c *hereChecker) programs(told bool) {
 	bare := slices.ContainsFunc(c.local, func(h *Host) bool { return !ownPath(h) })
 	if !bare || c.e.Container != nil || c.e.Env["PATH"] != "" {
 		return
 	}
 	for _, cmd := range c.e.commands() {
 		word, ok := literal(cmd.argv[0])
-		if !ok || word == "" || strings.ContainsAny(word, "/ \t\n") || c.m.Which(word) != "" {
+		if !ok || word == "" || told && cmd.path[0] == "command" || strings.ContainsAny(word, "/ \t\n") || c.m.Which(word) != "" {
 			continue
 		}
 		message, suggestion := fmt.Sprintf("%s is not found on this machine", word), "install it, or activate its environment: `xrun run` uses the PATH that it is started with"
@@ -145,11 +146,11 @@ func number(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// environments finds a virtual environment that the command most likely means and does not get.
-func (c *hereChecker) environments() {
-	c.unseenGPUs()
+// environments finds a virtual environment that the command most likely means and does not get, and reports whether
+// there is one.
+func (c *hereChecker) environments() bool {
 	if c.e.Setup != nil || c.e.Container != nil || c.e.Env["PATH"] != "" || !wantsPython(c.e.Command) {
-		return
+		return false
 	}
 	var bare []string
 	for _, h := range append(slices.Clone(c.local), c.distant...) {
@@ -163,23 +164,21 @@ func (c *hereChecker) environments() {
 		}
 		found := c.m.Which(c.e.Command[0])
 		if len(c.distant) == 0 && strings.HasPrefix(found, l.Abs+"/") {
-			return // it is active
+			return false // it is active
 		}
-		if len(c.distant) == 0 && found == "" {
-			found = "none"
+		if found == "" {
+			found = "not found"
 		}
-		activate := fmt.Sprintf("prelude: [\". %s/bin/activate\"]", l.Abs)
-		message, suggestion := "", ""
+		message := fmt.Sprintf("no environment: %s is not shipped and not active: %s here is %s", l.Path, c.e.Command[0], found)
+		suggestion := fmt.Sprintf("`. %s/bin/activate` before `xrun run`, or in the prelude of a host of kind local", l.Abs)
 		if len(c.distant) > 0 {
 			message = fmt.Sprintf("no environment: %s is not shipped, and host %s has no prelude that activates one", l.Path, bare[len(bare)-1])
-			suggestion = "make one there with setup, or activate one that is there in the host's prelude (prelude: [\". /path/to/venv/bin/activate\"])"
-		} else {
-			message = fmt.Sprintf("no environment: %s is not shipped and not active: %s here is %s", l.Path, c.e.Command[0], found)
-			suggestion = fmt.Sprintf("activate it before `xrun run` (. %s/bin/activate), or in the prelude of a host of kind local (%s)", l.Path, activate)
+			suggestion = "make one there with setup, or activate one that is there in the prelude of the host: prelude: [\". /path/to/venv/bin/activate\"]"
 		}
 		c.warn([]string{"command", "0"}, suggestion, "%s", message)
-		return
+		return true
 	}
+	return false
 }
 
 // wantsPython reports whether a command starts Python by its plain name, and not by a manager that finds its own

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -65,12 +66,13 @@ func TestGPUsOfThisMachine(t *testing.T) {
 func TestEnvironmentsAreNotShipped(t *testing.T) {
 	look := &fakeLook{left: []Left{{Path: ".venv", Environment: true, Abs: "/r/.venv"}}, files: map[string]string{"train.py": ""}}
 	s := withCommand("python", "train.py")
-	const local = `command.0: no environment: .venv is not shipped and not active: python here is /usr/bin/python (activate it before ` + "`xrun run`" + ` (. .venv/bin/activate), or in the prelude of a host of kind local (prelude: [". /r/.venv/bin/activate"]))?`
+	const local = `command.0: no environment: .venv is not shipped and not active: python here is /usr/bin/python (` + "`. /r/.venv/bin/activate` before `xrun run`" + `, or in the prelude of a host of kind local)?`
 	same(t, "local", here(s, look, fakeMachine{}), local)
 	same(t, "active", here(s, look, fakeMachine{which: map[string]string{"python": "/r/.venv/bin/python"}}))
+	same(t, "no python at all", here(s, look, fakeMachine{which: map[string]string{"x": ""}}), strings.Replace(local, "/usr/bin/python", "not found", 1))
 	same(t, "none in the tree", here(s, &fakeLook{}, fakeMachine{}))
 	s.Hosts[0].Kind = "ssh"
-	same(t, "far", here(s, look, fakeMachine{}), `command.0: no environment: .venv is not shipped, and host local has no prelude that activates one (make one there with setup, or activate one that is there in the host's prelude (prelude: [". /path/to/venv/bin/activate"]))?`)
+	same(t, "far", here(s, look, fakeMachine{}), `command.0: no environment: .venv is not shipped, and host local has no prelude that activates one (make one there with setup, or activate one that is there in the prelude of the host: prelude: [". /path/to/venv/bin/activate"])?`)
 	s.Hosts[0].Prelude = []string{". /v/bin/activate"}
 	same(t, "with a prelude", here(s, look, fakeMachine{}))
 	s = withCommand("uv", "run", "train.py")
@@ -116,10 +118,10 @@ func TestDataThatIsNotShipped(t *testing.T) {
 		"train.py": "", "data/train.bin": "-git ignores it (.gitignore:1: data)", "small.csv": "", "out/x": "-git ignores it", "../corpus/a": "",
 	}}
 	for arg, want := range map[string]string{
-		"--data=data/":          `command.2: no data: data is here, but is not shipped: git ignores it (.gitignore:1: data) (declare it (data: data: "v1", and on the host data: data: its path there) and write {data.data}, or ship it: code: include: ["data/**"])?`,
-		"data/train.bin":        `command.2: no data: data/train.bin is here, but is not shipped: git ignores it (.gitignore:1: data) (declare it (data: train: "v1", and on the host data: train: its path there) and write {data.train}, or ship it: code: include: ["data/train.bin"])?`,
-		"data_dir=./data":       `command.2: no data: ./data is here, but is not shipped: git ignores it (.gitignore:1: data) (declare it (data: data: "v1", and on the host data: data: its path there) and write {data.data}, or ship it: code: include: ["data/**"])?`,
-		"--data=data/valid.bin": `command.2: no data: data/valid.bin is not found: neither in the code nor beside it (say where it lies: data: valid: "v1", on the host data: valid: its path there, and {data.valid} here)?`,
+		"--data=data/":          `command.2: no data: data is here, but is not shipped: git ignores it (.gitignore:1: data) (write its absolute path, or declare it (here data: data: "v1" and {data.data}, on each host data: data: "/its/path"), or ship it: code: include: ["data/**"])?`,
+		"data/train.bin":        `command.2: no data: data/train.bin is here, but is not shipped: git ignores it (.gitignore:1: data) (write its absolute path, or declare it (here data: train: "v1" and {data.train}, on each host data: train: "/its/path"), or ship it: code: include: ["data/train.bin"])?`,
+		"data_dir=./data":       `command.2: no data: ./data is here, but is not shipped: git ignores it (.gitignore:1: data) (write its absolute path, or declare it (here data: data: "v1" and {data.data}, on each host data: data: "/its/path"), or ship it: code: include: ["data/**"])?`,
+		"--data=data/valid.bin": `command.2: no data: data/valid.bin is not found: neither in the code nor beside it (declare it (here data: valid: "v1" and {data.valid}, on each host data: valid: "/its/path"))?`,
 		"--data=small.csv":      "",
 		"--out=out":             "",
 		"--log-dir=data":        "",

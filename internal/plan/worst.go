@@ -138,12 +138,13 @@ func (c *checker) limit(e *Experiment, pe *PlannedExperiment, h History) {
 // roomFor is twice as long, in round numbers.
 func roomFor(s float64) Duration {
 	d := time.Duration(2 * s * float64(time.Second))
-	for _, step := range []time.Duration{time.Hour, 10 * time.Minute, time.Minute, time.Second} {
-		if d >= 3*step {
-			return Duration((d + step - 1) / step * step)
+	step := time.Second
+	for _, s := range []time.Duration{time.Hour, 10 * time.Minute, time.Minute} {
+		if d >= 3*s {
+			step = max(step, s)
 		}
 	}
-	return Duration(time.Second)
+	return Duration((d + step - 1) / step * step)
 }
 
 func secondsText(s float64) string {
