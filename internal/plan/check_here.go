@@ -41,7 +41,7 @@ type Machine interface {
 // CheckHere looks for what will fail on this machine, or because of what lies in this checkout only. All of it are
 // warnings, and none is part of a plan: a plan is the same everywhere.
 func CheckHere(s *Spec, look func(*Experiment) Surrounding, m Machine) []Finding {
-	c := &hereChecker{checker: checker{spec: s}, m: m, seen: map[Look]bool{}}
+	c := &hereChecker{checker: checker{spec: s}, m: m, told: map[leftKey]bool{}}
 	for i := range s.Experiments {
 		e := &s.Experiments[i]
 		c.at, c.e = []string{"experiments", e.Name}, e
@@ -57,9 +57,14 @@ func CheckHere(s *Spec, look func(*Experiment) Surrounding, m Machine) []Finding
 		for _, cmd := range e.commands() {
 			c.paths(cmd)
 		}
-		c.seen[c.look] = true
 	}
 	return c.found
+}
+
+// A leftKey is a directory, of the one Look of all that ship the same.
+type leftKey struct {
+	look Look
+	path string
 }
 
 type hereChecker struct {
@@ -67,7 +72,7 @@ type hereChecker struct {
 	m       Machine
 	e       *Experiment
 	look    Surrounding
-	seen    map[Look]bool
+	told    map[leftKey]bool
 	local   []*Host // that the experiment may use, of kind local
 	distant []*Host // of other kinds
 }
@@ -206,11 +211,9 @@ func (c *hereChecker) unseenGPUs() {
 
 // leftCode finds directories that look like code and are not shipped.
 func (c *hereChecker) leftCode() {
-	if c.seen[c.look] {
-		return
-	}
 	for _, l := range c.look.Left() {
-		if l.Environment {
+		key := leftKey{c.look, l.Path}
+		if l.Environment || c.told[key] {
 			continue
 		}
 		imported := c.imported(l.Path)
@@ -218,6 +221,7 @@ func (c *hereChecker) leftCode() {
 		if imported == "" && (excluded || !l.Package) {
 			continue
 		}
+		c.told[key] = true
 		message := fmt.Sprintf("%s looks like code, and is not shipped: %s", l.Path, l.Why)
 		if imported != "" {
 			message = fmt.Sprintf("%s imports %s, which is not shipped: %s", imported, l.Path, l.Why)

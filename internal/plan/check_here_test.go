@@ -111,6 +111,11 @@ func TestIgnoredDirectoriesThatLookLikeCode(t *testing.T) {
 		}
 		same(t, name, here(s, look, fakeMachine{}), want...)
 	}
+	look.left = []Left{{Path: "lib", Package: true, Why: "git ignores it"}, {Path: "models", Why: "git ignores it"}}
+	s.Experiments = []Experiment{{Name: "x", Command: []string{"train"}}, s.Experiments[0], s.Experiments[0]}
+	if got := here(s, look, fakeMachine{}); len(got) != 2 {
+		t.Errorf("each once, of all that ship the same: %q", got)
+	}
 }
 
 func TestDataThatIsNotShipped(t *testing.T) {
