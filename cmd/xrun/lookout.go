@@ -18,6 +18,7 @@ import (
 const (
 	mostEntries = 20_000
 	mostInOne   = 2_000
+	mostLeft    = 50
 	mostText    = 1 << 20
 )
 
@@ -34,6 +35,7 @@ type lookout struct {
 	whys     map[string]string
 	names    map[string][]string // of the repository, by lower-case base name; relative to root
 	left     []plan.Left
+	entries  int // that Left may still look at
 	looked   bool
 }
 
@@ -89,7 +91,9 @@ func (l *lookout) At(name string) plan.Seen {
 	case fi.Mode().IsRegular():
 		seen.Kind = plan.RegularFile
 	default:
-		return plan.Seen{}
+		_, seen.Shipped = l.files[name]
+		seen.Kind, seen.Why = plan.Special, "it is no plain file"
+		return seen
 	}
 	if seen.Shipped = l.ships(name, real); !seen.Shipped {
 		seen.Why = l.whyLeft(name)
@@ -254,7 +258,7 @@ func (l *lookout) Links() []string {
 // files or an environment.
 func (l *lookout) Left() []plan.Left {
 	if !l.looked {
-		l.looked = true
+		l.looked, l.entries = true, mostEntries
 		l.lookIn(".", 2)
 	}
 	return l.left
@@ -262,6 +266,9 @@ func (l *lookout) Left() []plan.Left {
 
 func (l *lookout) lookIn(dir string, depth int) {
 	for _, d := range list(filepath.Join(l.real, filepath.FromSlash(dir))) {
+		if l.entries--; l.entries < 0 || len(l.left) == mostLeft {
+			return
+		}
 		name := path.Join(dir, d.Name())
 		full := filepath.Join(l.real, filepath.FromSlash(name))
 		switch {
@@ -274,7 +281,7 @@ func (l *lookout) lookIn(dir string, depth int) {
 			l.left = append(l.left, plan.Left{Path: name, Environment: true, Abs: full})
 		case quiet(d.Name()):
 		default:
-			if k := (plan.Left{Path: name, Abs: full}); holdsCode(full, &k.Package) {
+			if k := (plan.Left{Path: name, Abs: full}); l.holdsCode(full, &k.Package) {
 				k.Why = l.whyLeft(name)
 				l.left = append(l.left, k)
 			}
@@ -285,9 +292,10 @@ func (l *lookout) lookIn(dir string, depth int) {
 var sourceEnds = []string{".py", ".sh", ".cu", ".cpp", ".cc", ".c", ".h", ".rs", ".go", ".jl", ".R", ".r", ".pl", ".js", ".ts"}
 
 // holdsCode reports whether source files lie in a directory, and whether they are a package of Python.
-func holdsCode(dir string, isPackage *bool) bool {
+func (l *lookout) holdsCode(dir string, isPackage *bool) bool {
 	found := false
 	for _, d := range list(dir) {
+		l.entries--
 		found = found || d.Type().IsRegular() && slices.Contains(sourceEnds, path.Ext(d.Name()))
 		*isPackage = *isPackage || d.Name() == "__init__.py"
 	}

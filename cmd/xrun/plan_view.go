@@ -373,6 +373,15 @@ func (v planView) diff(against string, d plan.Diff) {
 	list("~", d.Changed)
 }
 
+// visibleLines is visible for text of several lines.
+func visibleLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = visible(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // visible shows control characters as codes, so that nothing from a spec or a log can give commands to a terminal.
 func visible(s string) string {
 	var b strings.Builder

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -151,8 +152,13 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 			break
 		}
 	}
+	// A package that somebody names outside of the root brings its own repository.
+	within := j.spec.Root
+	if !inside(resolve(within), resolve(e.Dir)) {
+		within = cmp.Or(checkpoint.FindRoot(e.Dir), e.Dir)
+	}
 	return checkpoint.Selection{
-		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
+		Dir: codeDir(e), Within: within, Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
 		Omit: sortedUnique(omit), OmitFile: specfile.Finder(), MaxSize: int64(e.Code.MaxSize),
 	}
 }

@@ -42,6 +42,7 @@ const (
 	Nothing SeenKind = iota
 	RegularFile
 	Directory
+	Special // a fifo, a device
 )
 
 // Elsewhere is a file of the repository that could be meant.
@@ -122,15 +123,16 @@ func (c *codeChecker) program(p program, at []string) {
 		return
 	}
 	switch seen := c.look.At(name); {
-	case seen.Kind == Directory && p.kind == script && strings.HasPrefix(p.by, "py"):
+	case seen.Kind == Directory && p.kind == script && (strings.HasPrefix(p.by, "py") || p.by == "node"):
 		// python DIR runs DIR/__main__.py
+	case seen.Kind == Nothing && p.by == "node" && c.look.At(name+".js").Kind == RegularFile:
 	case seen.Kind == Directory:
 		c.add(at, "", "%s is a directory", name)
-	case seen.Kind == RegularFile && seen.Shipped:
-		if p.kind == direct {
+	case seen.Shipped:
+		if p.kind == direct && seen.Kind == RegularFile {
 			c.executable(name, seen, at)
 		}
-	case seen.Kind == RegularFile:
+	case seen.Kind != Nothing:
 		c.kept(name, seen.Why, at)
 	default:
 		c.missing(p, name, at)
@@ -142,13 +144,15 @@ func (c *codeChecker) promised(name string) bool {
 	return c.e.Loop != nil && c.e.Loop.Bootstrap != nil && path.Clean(c.e.Loop.Bootstrap.Path) == name
 }
 
-// mendable reports whether something may still put files where the command looks for them: a setup, a container, a
-// prelude that goes elsewhere.
+// mendable reports whether something may still put files where the command looks for them, or make it look elsewhere: a
+// setup, a container, a prelude, a PATH.
 func (c *codeChecker) mendable() bool {
-	if c.e.Setup != nil || c.e.Container != nil {
+	if c.e.Setup != nil || c.e.Container != nil || c.e.Env["PATH"] != "" {
 		return true
 	}
-	return slices.ContainsFunc(c.spec.Hosts, func(h Host) bool { return len(h.Prelude) > 0 && !onlyActivates(h.Prelude) })
+	return slices.ContainsFunc(c.spec.Hosts, func(h Host) bool {
+		return h.Env["PATH"] != "" || len(h.Prelude) > 0 && !onlyActivates(h.Prelude)
+	})
 }
 
 // onlyActivates: such lines make no file and go nowhere.
@@ -169,6 +173,8 @@ func (c *codeChecker) problem(at []string, suggestion, format string, args ...an
 func (c *codeChecker) kept(name, why string, at []string) {
 	suggestion := fmt.Sprintf("ship it: code: include: [%q]", name)
 	switch {
+	case c.look.At(name).Kind == Special:
+		suggestion = ""
 	case inEnvironment(name):
 		suggestion = "environments are not shipped: name the program by its absolute path, or activate the environment in the prelude of a host"
 	case strings.HasPrefix(why, "code.exclude"):
@@ -202,7 +208,7 @@ func (c *codeChecker) missing(p program, name string, at []string) {
 	suggestion := "it is looked for in the directory of the code (code.path, or else the repository)"
 	var same []string
 	for _, b := range c.look.Beside(name) {
-		if path.Ext(b) == path.Ext(name) {
+		if path.Ext(b) == path.Ext(name) && b != path.Base(name) {
 			same = append(same, b)
 		}
 	}

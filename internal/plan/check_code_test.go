@@ -18,6 +18,8 @@ type fakeLook struct {
 func (l *fakeLook) At(name string) Seen {
 	mark, ok := l.files[name]
 	switch {
+	case mark == "special":
+		return Seen{Kind: Special, Why: "it is no plain file"}
 	case !ok:
 		for f, mark := range l.files {
 			if strings.HasPrefix(f, name+"/") && !strings.HasPrefix(f, "../") {
@@ -117,6 +119,11 @@ func TestProgramsAreShipped(t *testing.T) {
 			files: map[string]string{"Train.py": ""}, argv: []string{"python", "train.py"},
 			want: `command.1: train.py is not found: it is called Train.py, in other case (write "Train.py")`,
 		},
+		"a fifo": {
+			files: map[string]string{"train.py": "special"}, argv: []string{"python", "train.py"},
+			want: `command.1: train.py is here, but is not shipped: it is no plain file`,
+		},
+		"without its end": {files: map[string]string{"src/index.js": ""}, argv: []string{"node", "src/index"}},
 		"ignored": {
 			files: map[string]string{"train.py": "-git ignores it (.gitignore:1: *.py)"}, argv: []string{"python", "train.py"},
 			want: `command.1: train.py is here, but is not shipped: git ignores it (.gitignore:1: *.py) (ship it: code: include: ["train.py"])`,
@@ -193,11 +200,12 @@ func TestWhatMayBeMendedIsNoProblem(t *testing.T) {
 		change func(*Spec)
 		warned bool
 	}{
-		"setup":      {func(s *Spec) { s.Experiments[0].Setup = &Setup{Command: []string{"make"}} }, true},
-		"container":  {func(s *Spec) { s.Experiments[0].Container = &Container{Image: "x"} }, true},
-		"prelude":    {func(s *Spec) { s.Hosts[0].Prelude = []string{"cd /work"} }, true},
-		"activation": {func(s *Spec) { s.Hosts[0].Prelude = []string{". /venv/bin/activate", "export A=1"} }, false},
-		"nothing":    {func(*Spec) {}, false},
+		"setup":        {func(s *Spec) { s.Experiments[0].Setup = &Setup{Command: []string{"make"}} }, true},
+		"container":    {func(s *Spec) { s.Experiments[0].Container = &Container{Image: "x"} }, true},
+		"prelude":      {func(s *Spec) { s.Hosts[0].Prelude = []string{"cd /work"} }, true},
+		"another PATH": {func(s *Spec) { s.Hosts[0].Env = map[string]string{"PATH": "/x"} }, true},
+		"activation":   {func(s *Spec) { s.Hosts[0].Prelude = []string{". /venv/bin/activate", "export A=1"} }, false},
+		"nothing":      {func(*Spec) {}, false},
 	} {
 		s := withCommand("build/train")
 		c.change(s)

@@ -10,6 +10,8 @@ import (
 type Selection struct {
 	// Dir is the absolute directory of the code (code.path).
 	Dir string
+	// Within is a directory that Dir must not leave through its links; "" is none.
+	Within string
 	// Include, Exclude and Ignore are code.include, code.exclude and code.ignore.
 	Include, Exclude, Ignore []string
 	// Omit are absolute paths of files and directories that are never shipped unless Include names them: the files of

@@ -103,3 +103,28 @@ func TestHeadReadsPlainFilesOnly(t *testing.T) {
 		}
 	}
 }
+
+// A link in the repository must not make code of what lies outside: /, a home directory.
+func TestCodeDoesNotLeaveTheRepositoryThroughALink(t *testing.T) {
+	r := newRepo(t)
+	r.write("src/a.py", "1")
+	outside := t.TempDir()
+	for name, to := range map[string]string{"out": outside, "in": "src", "self": "."} {
+		if err := os.Symlink(to, r.dir+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, ok := range map[string]bool{"out": false, "in": true, "self": true, "src": true, ".": true} {
+		_, err := List(t.Context(), Selection{Dir: r.dir + "/" + dir, Within: r.dir})
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	linked := t.TempDir() + "/linked"
+	if err := os.Symlink(r.dir, linked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := List(t.Context(), Selection{Dir: r.dir, Within: linked}); err != nil {
+		t.Errorf("the same directory by two names: %v", err)
+	}
+}

@@ -40,6 +40,9 @@ func scanWith(ctx context.Context, sel Selection, listOnly bool) (*Manifest, err
 	if err != nil {
 		return nil, wrong("path", "", "the code's directory: %w", err)
 	}
+	if within := resolved(sel.Within); sel.Within != "" && real != within && !strings.HasPrefix(real, strings.TrimSuffix(within, "/")+"/") {
+		return nil, wrong("path", "code lies within the repository of its experiment", "code.path leads out of the repository, through a link")
+	}
 	if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
 		return nil, wrong("path", "", "the code's directory: %s is not a directory", sel.Dir)
 	}
