@@ -127,16 +127,34 @@ func sizeText(n int64) string {
 }
 
 func (v planView) hosts(pe *plan.PlannedExperiment) string {
-	var b strings.Builder
+	// Hosts of which the same is to be said share a line: a fleet has many that are alike.
+	alike, order := map[string][]string{}, []string{}
 	for _, h := range pe.Hosts {
-		if h.Eligible {
-			fmt.Fprintf(&b, "  host    %s%s\n", h.Name, v.about(h.Name))
-		} else {
-			fmt.Fprintf(&b, "  not on  %s: %s\n", h.Name, visible(*h.WhyNot))
+		form := "  host    %s" + strings.ReplaceAll(v.about(h.Name), "%", "%%")
+		if !h.Eligible {
+			form = "  not on  %s: " + strings.ReplaceAll(visible(*h.WhyNot), "%", "%%")
 		}
+		if alike[form] == nil {
+			order = append(order, form)
+		}
+		alike[form] = append(alike[form], h.Name)
+	}
+	var b strings.Builder
+	for _, form := range order {
+		names, more := alike[form], ""
+		if n := len(names) - maxNames; n > 0 {
+			names, more = names[:maxNames], fmt.Sprintf(" and %d more", n)
+		}
+		if len(names) > 1 && strings.HasPrefix(form, "  host") {
+			form = strings.Replace(form, " (", " each (", 1)
+		}
+		fmt.Fprintf(&b, form+"\n", strings.Join(names, ", ")+more)
 	}
 	return b.String()
 }
+
+// maxNames is how many hosts a line names.
+const maxNames = 8
 
 // about is how many trials a host takes at once, and the file that says so.
 func (v planView) about(host string) string {

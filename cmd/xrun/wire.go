@@ -21,6 +21,7 @@ import (
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
+	"github.com/xrun-dev/xrun/internal/report"
 )
 
 // The parts fit together here, and only here.
@@ -357,7 +358,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return writeFile(path, append(b, '\n'))
+	return writeFile(path, append(report.SafeJSON(b), '\n')) // the bytes that -o json prints
 }
 
 func writeFile(path string, b []byte) error {
