@@ -168,6 +168,11 @@ func TestAStrangersRepositoryIsOnlyRead(t *testing.T) {
 				w.ok(os.Remove(o))
 			}
 		},
+		"with another working tree": func(w *stranger) {
+			w.ok(os.Symlink("/etc/passwd", filepath.Join(w.repo, "exp", ".gitignore")))
+			w.git("config", "--file", filepath.Join(w.repo, ".git", "config"), "core.worktree", "/")
+			w.git("config", "--file", filepath.Join(w.repo, ".git", "config"), "core.excludesFile", "/etc/passwd")
+		},
 		"of another user": func(w *stranger) {
 			if os.Getuid() != 0 {
 				citest.Skip(w.T, "only root may give files away")
@@ -186,6 +191,10 @@ func TestAStrangersRepositoryIsOnlyRead(t *testing.T) {
 			if code := run(t.Context(), []string{"-C", w.repo, "plan", "./exp", "-q", "--out", filepath.Join(w.dir, "old.json")}, nil, out, out); code != 0 {
 				t.Fatal(code, out)
 			}
+			old, err := os.ReadFile(filepath.Join(w.dir, "old.json"))
+			w.ok(err)
+			evil := strings.NewReplacer(`"name": "before"`, `"name": "\u001b[31m\u009b"`, `"id": "`, `"id": "\u001b]0;x\u0007`, `"new"`, `"\u001b[31m"`).Replace(string(old))
+			w.ok(os.WriteFile(filepath.Join(w.dir, "evil.json"), []byte(evil), 0o600))
 			sub := filepath.Join(w.repo, "sub")
 			w.git("clone", "-q", w.repo, sub)
 			w.git("-c", "advice.addEmbeddedRepo=false", "add", "sub")
@@ -207,7 +216,7 @@ func (w *stranger) checkAll() {
 	looked := map[string]int{}
 	for _, line := range []string{
 		"vet ./exp", "vet ./exp -o json", "vet ./...", "vet ./embed", "vet ./embedded", "vet ./names", "vet ./names -o json", "vet ./doubts", "plan ./doubts", "vet ./wide", "vet ./out",
-		"plan ./exp", "plan ./exp -o json", "plan ./exp --against last", "plan ./exp --against ../old.json -o json", "plan ./embed", "plan ./wide", "plan ./out",
+		"plan ./exp", "plan ./exp -o json", "plan ./exp --against last", "plan ./exp --against ../old.json -o json", "plan ./exp --against ../evil.json", "plan ./exp --against ../evil.json -o json", "plan ./embed", "plan ./wide", "plan ./out",
 		"report last -o md", "report last -o json", "show last", "show last/before", "show last -o json", "runs", "runs -o json",
 	} {
 		var stdout, stderr bytes.Buffer
@@ -235,7 +244,7 @@ func (w *stranger) checkAll() {
 		}
 	}
 	// What was refused was refused for the right reason, and the rest was looked at in whole.
-	for _, line := range []string{"vet ./exp", "vet ./doubts", "plan ./doubts", "plan ./exp", "plan ./exp --against last", "report last -o md", "show last", "runs"} {
+	for _, line := range []string{"vet ./exp", "plan ./exp --against ../evil.json", "vet ./doubts", "plan ./doubts", "plan ./exp", "plan ./exp --against last", "report last -o md", "show last", "runs"} {
 		if looked[line] != 0 {
 			w.Errorf("xrun %s: exit %d", line, looked[line])
 		}

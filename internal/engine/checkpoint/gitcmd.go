@@ -29,7 +29,7 @@ func runGit(ctx context.Context, root, dir string, args ...string) ([]byte, erro
 	ctx, cancel := context.WithTimeoutCause(ctx, gitDeadline, fmt.Errorf("git did not answer within %s", gitDeadline))
 	defer cancel()
 	all := []string{
-		"--no-pager", "--no-optional-locks",
+		"--no-pager", "--no-optional-locks", "--work-tree=" + root, // whatever core.worktree says
 		"-c", "core.fsmonitor=false",
 		"-c", "core.hooksPath=/dev/null",
 		"-c", "core.untrackedCache=false",

@@ -128,3 +128,20 @@ func TestCodeDoesNotLeaveTheRepositoryThroughALink(t *testing.T) {
 		t.Errorf("the same directory by two names: %v", err)
 	}
 }
+
+// What is listed is the checkout that is looked at, wherever its configuration says that the working tree is.
+func TestAnotherWorkingTreeInTheConfigurationChangesNothing(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		r := newRepo(t)
+		r.write("a.py", "1")
+		r.write("kept.log", "tracked, and ignored")
+		r.commit()
+		r.write(".gitignore", "*.log\n")
+		want := paths(r.mustScan(nil))
+		r.git("config", "core.worktree", t.TempDir())
+		noGit()
+		if diff := cmp.Diff(want, paths(r.mustScan(nil))); diff != "" || len(want) != 3 {
+			t.Error(diff, want)
+		}
+	})
+}
