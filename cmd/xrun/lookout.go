@@ -27,10 +27,11 @@ const (
 type lookout struct {
 	manifest *checkpoint.Manifest
 	files    map[string]checkpoint.File
-	dirs     map[string]bool // that hold something shipped
-	real     string          // the directory of the code, its links resolved
-	root     string          // of the repository, likewise
-	pkg      string          // of the package that code.path starts at
+	dirs     map[string]bool  // that hold something shipped
+	bytes    map[string]int64 // that are shipped, by file and directory
+	real     string           // the directory of the code, its links resolved
+	root     string           // of the repository, likewise
+	pkg      string           // of the package that code.path starts at
 	why      func(path string) string
 	whys     map[string]string
 	names    map[string][]string // of the repository, by lower-case base name; relative to root
@@ -41,7 +42,7 @@ type lookout struct {
 
 func newLookout(ctx context.Context, m *checkpoint.Manifest, sel checkpoint.Selection, pkg, root string) *lookout {
 	l := &lookout{
-		manifest: m, files: map[string]checkpoint.File{}, dirs: map[string]bool{".": true}, whys: map[string]string{},
+		manifest: m, files: map[string]checkpoint.File{}, dirs: map[string]bool{".": true}, bytes: map[string]int64{}, whys: map[string]string{},
 		real: resolve(m.Dir), root: resolve(root), pkg: resolve(pkg),
 		why: func(path string) string { return checkpoint.WhyLeft(ctx, sel, path) },
 	}
@@ -50,8 +51,10 @@ func newLookout(ctx context.Context, m *checkpoint.Manifest, sel checkpoint.Sele
 	}
 	for _, f := range m.Files {
 		l.files[f.Path] = f
-		for d := path.Dir(f.Path); !l.dirs[d]; d = path.Dir(d) {
+		l.bytes[f.Path] = f.Size
+		for d := path.Dir(f.Path); d != "."; d = path.Dir(d) {
 			l.dirs[d] = true
+			l.bytes[d] += f.Size
 		}
 	}
 	return l
@@ -84,7 +87,7 @@ func (l *lookout) At(name string) plan.Seen {
 	if err != nil {
 		return plan.Seen{}
 	}
-	seen := plan.Seen{Executable: fi.Mode()&0o100 != 0}
+	seen := plan.Seen{Executable: fi.Mode()&0o100 != 0, Bytes: l.bytes[name]}
 	switch {
 	case fi.IsDir():
 		seen.Kind = plan.Directory

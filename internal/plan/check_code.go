@@ -32,6 +32,8 @@ type Seen struct {
 	Why string
 	// Executable files have their x bit.
 	Executable bool
+	// Bytes are those that are shipped, of a directory of all that lies in it.
+	Bytes int64
 }
 
 // SeenKind is what a Seen is.
@@ -69,7 +71,8 @@ func CheckCode(s *Spec, look func(*Experiment) Look) []Finding {
 		}
 		for _, cmd := range e.commands() {
 			c.oneWord(cmd)
-			if p, ok := programOf(cmd.argv); ok {
+			for _, p := range programsOf(cmd.argv) {
+				c.inLine = p.inLine
 				c.program(p, slices.Concat(cmd.path, []string{strconv.Itoa(p.at)}))
 			}
 		}
@@ -84,6 +87,8 @@ type codeChecker struct {
 	e    *Experiment
 	look Look
 	seen map[Look]bool
+
+	inLine bool // what a shell makes of its line is never quite certain
 }
 
 // oneWord finds a whole command line in the place of the program's name.
@@ -166,7 +171,7 @@ func onlyActivates(prelude []string) bool {
 // problem adds what will fail, as a warning where something could still mend it.
 func (c *codeChecker) problem(at []string, suggestion, format string, args ...any) {
 	c.add(at, suggestion, format, args...)
-	c.found[len(c.found)-1].Warning = c.mendable()
+	c.found[len(c.found)-1].Warning = c.inLine || c.mendable()
 }
 
 // kept is about a program that is here and not shipped.
@@ -322,9 +327,13 @@ func ReadsParams(e *Experiment, look Look) bool {
 				return true
 			}
 		}
-		if p, ok := programOf(cmd.argv); ok && p.kind == module {
-			file := strings.ReplaceAll(p.name, ".", "/")
-			if strings.Contains(look.Text(file+".py")+look.Text(file+"/__main__.py"), "XRUN_PARAM") {
+		for _, p := range programsOf(cmd.argv) {
+			texts := look.Text(path.Clean(p.name))
+			if p.kind == module {
+				file := strings.ReplaceAll(p.name, ".", "/")
+				texts = look.Text(file+".py") + look.Text(file+"/__main__.py")
+			}
+			if strings.Contains(texts, "XRUN_PARAM") {
 				return true
 			}
 		}

@@ -18,6 +18,8 @@ type fakeLook struct {
 func (l *fakeLook) At(name string) Seen {
 	mark, ok := l.files[name]
 	switch {
+	case mark == "heavy":
+		return Seen{Kind: RegularFile, Shipped: true, Bytes: 200 << 20}
 	case mark == "special":
 		return Seen{Kind: Special, Why: "it is no plain file"}
 	case !ok:
@@ -158,7 +160,11 @@ func TestProgramsAreShipped(t *testing.T) {
 			want: `command.0: the program's name is the whole of "python train.py | tee log": a command is a list, one word each (write ["sh", "-c", "python train.py | tee log"])`,
 		},
 		"a name with a space": {files: map[string]string{"my tool": "x"}, argv: []string{"./my tool"}},
-		"executable":          {files: map[string]string{"run": "x"}, text: map[string]string{"run": "#!/bin/sh\n"}, argv: []string{"./run"}},
+		"a line of shell": {
+			files: map[string]string{"src/train.py": ""}, argv: []string{"sh", "-c", "python train.py | tee log"},
+			want: `command.2: train.py is not found in the directory of the code, but src/train.py is there (write "src/train.py", or code: path: "src")?`,
+		},
+		"executable": {files: map[string]string{"run": "x"}, text: map[string]string{"run": "#!/bin/sh\n"}, argv: []string{"./run"}},
 		"not executable": {
 			files: map[string]string{"run": ""}, argv: []string{"./run"},
 			want: `command.0: run is not executable (chmod +x run, or name its interpreter first)`,

@@ -62,6 +62,9 @@ func plausible(name, value string) bool {
 	return name != "" && inputName.MatchString(name) || !outputName.MatchString(value)
 }
 
+// heavy is what is too much to be copied for each slot.
+const heavy = 100 << 20
+
 // relative is about a path below the code.
 func (c *hereChecker) relative(name, value string, at []string) {
 	file := path.Clean(value)
@@ -83,6 +86,8 @@ func (c *hereChecker) relative(name, value string, at []string) {
 			suggestion += fmt.Sprintf(", or ship it: code: include: [%q]", file+"/**")
 		}
 		c.warn(at, suggestion, "no data: %s is here, but is not shipped: %s", shown, seen.Why)
+	case seen.Shipped && seen.Bytes >= heavy:
+		c.warn(at, declareData(file), "%s is shipped with the code: each slot gets a copy of %d MiB", shown, seen.Bytes>>20)
 	case seen.Kind == Nothing && c.looksLikeInput(name, value):
 		c.warn(at, declareData(file), "no data: %s is not found: neither in the code nor beside it", shown)
 	}

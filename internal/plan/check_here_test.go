@@ -120,13 +120,14 @@ func TestIgnoredDirectoriesThatLookLikeCode(t *testing.T) {
 
 func TestDataThatIsNotShipped(t *testing.T) {
 	look := &fakeLook{files: map[string]string{
-		"train.py": "", "data/train.bin": "-git ignores it (.gitignore:1: data)", "small.csv": "", "out/x": "-git ignores it", "../corpus/a": "",
+		"train.py": "", "data/train.bin": "-git ignores it (.gitignore:1: data)", "small.csv": "", "big.bin": "heavy", "out/x": "-git ignores it", "../corpus/a": "",
 	}}
 	for arg, want := range map[string]string{
 		"--data=data/":          `command.2: no data: data is here, but is not shipped: git ignores it (.gitignore:1: data) (write its absolute path, or declare it (here data: data: "v1" and {data.data}, on each host data: data: "/its/path"), or ship it: code: include: ["data/**"])?`,
 		"data/train.bin":        `command.2: no data: data/train.bin is here, but is not shipped: git ignores it (.gitignore:1: data) (write its absolute path, or declare it (here data: train: "v1" and {data.train}, on each host data: train: "/its/path"), or ship it: code: include: ["data/train.bin"])?`,
 		"data_dir=./data":       `command.2: no data: ./data is here, but is not shipped: git ignores it (.gitignore:1: data) (write its absolute path, or declare it (here data: data: "v1" and {data.data}, on each host data: data: "/its/path"), or ship it: code: include: ["data/**"])?`,
 		"--data=data/valid.bin": `command.2: no data: data/valid.bin is not found: neither in the code nor beside it (declare it (here data: valid: "v1" and {data.valid}, on each host data: valid: "/its/path"))?`,
+		"--data=big.bin":        `command.2: big.bin is shipped with the code: each slot gets a copy of 200 MiB (declare it (here data: big: "v1" and {data.big}, on each host data: big: "/its/path"))?`,
 		"--data=small.csv":      "",
 		"--out=out":             "",
 		"--log-dir=data":        "",

@@ -12,6 +12,8 @@ type program struct {
 	name string // a path as the command's directory sees it, or a dotted name
 	kind programKind
 	by   string // the interpreter, as the command names it
+
+	inLine bool // of shell: at is the index of the line
 }
 
 type programKind int
@@ -164,9 +166,9 @@ func named(argv []string, at int, isModule bool, by string) (program, bool) {
 		return program{}, false
 	}
 	if isModule {
-		return program{at, name, module, by}, true
+		return program{at: at, name: name, kind: module, by: by}, true
 	}
-	return program{at, name, script, by}, true
+	return program{at: at, name: name, kind: script, by: by}, true
 }
 
 // skip is the index of the first argument behind the options; false where one of them is not known.

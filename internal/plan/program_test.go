@@ -5,6 +5,31 @@ import (
 	"testing"
 )
 
+// Of a line of shell only the plainest is read.
+func TestProgramsOfALineOfShell(t *testing.T) {
+	for line, want := range map[string]string{
+		"python train.py --lr={lr} | tee log.txt":        "train.py",
+		"python train.py --lr={lr} >out/log 2>&1":        "train.py",
+		"python prepare.py && torchrun train.py; ./x.sh": "prepare.py train.py ./x.sh",
+		"cd src && python train.py":                      "",
+		"python \"$PROGRAM\"":                            "",
+		"for i in 1 2; do python train.py; done":         "",
+		"python train.py $(cat args)":                    "",
+		"echo loss: 1":                                   "",
+	} {
+		var got []string
+		for _, p := range programsOf([]string{"bash", "-ec", line}) {
+			got = append(got, p.name)
+			if p.at != 2 || !p.inLine {
+				t.Errorf("%s: %+v", line, p)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
 // What a command starts is found through launchers, and only where that is certain.
 func TestProgramOf(t *testing.T) {
 	for line, want := range map[string]string{
