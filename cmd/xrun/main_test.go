@@ -67,6 +67,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("CUE_CACHE_DIR", filepath.Join(home, "cue"))
 	env.Setenv("CUE_REGISTRY", "none")
 	env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	env.Setenv("XRUN_TEST_ROOT", filepath.Join(home, "machine")) // without GPUs, whatever is in this one
 	env.Setenv("NO_COLOR", "1")
 	env.Setenv("LC_ALL", "C.UTF-8")
 	repo, err := filepath.Abs(filepath.Join("..", ".."))
