@@ -31,7 +31,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 	if c.Probe {
 		return notBuilt("plan --probe")
 	}
-	j, err := a.load(ctx, c.Paths)
+	j, err := a.loadForeseen(ctx, c.Paths)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 	if a.Quiet {
 		return nil
 	}
-	v := planView{w: a.stdout, plan: p, spec: j.spec}
+	v := planView{w: a.stdout, plan: p, job: j}
 	v.print()
 	if diff != nil {
 		v.diff(c.Against, *diff)
@@ -94,7 +94,21 @@ func (a *app) build(ctx context.Context, j *job, l *ledger.Ledger) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	return buildPlan(j.basis(h))
+	return j.build(j.basis(h))
+}
+
+// build is buildPlan with what the history says about the limits.
+func (j *job) build(b plan.Basis) (*plan.Plan, error) {
+	p, err := buildPlan(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range plan.CheckLimits(j.spec, p, b.History) {
+		w := j.spec.Problem(f)
+		j.limitWarnings = append(j.limitWarnings, w)
+		p.Warnings = append(p.Warnings, warning(w))
+	}
+	return p, nil
 }
 
 func buildPlan(b plan.Basis) (*plan.Plan, error) {

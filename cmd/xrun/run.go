@@ -48,7 +48,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	j, err := a.load(ctx, paths)
+	j, err := a.loadForeseen(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 	b := j.basis(s.history)
 	b.Fresh, b.Hosts = c.Fresh, c.Host
-	p, err := buildPlan(b)
+	p, err := j.build(b)
 	if err != nil {
 		return err
 	}
@@ -80,6 +80,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if s.bounds, err = a.bounds(j.spec, c.Deadline); err != nil {
 		return err
 	}
+	j.sayHere(a)
 	code, err := s.run(ctx, j, p, c.Paths)
 	if err != nil {
 		return err

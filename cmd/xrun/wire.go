@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
+	"github.com/xrun-dev/xrun/internal/report"
 )
 
 // The parts fit together here, and only here.
@@ -31,11 +33,14 @@ var (
 
 // A job is a spec with the code it ships and the state directory it belongs to.
 type job struct {
-	spec      *plan.Spec
-	state     string
-	manifests map[string]*checkpoint.Manifest // by experiment
-	warnings  []string
-	notCode   func(file string) bool
+	spec          *plan.Spec
+	state         string
+	manifests     map[string]*checkpoint.Manifest // by experiment
+	codeWarnings  []plan.Problem                  // of the code: they are part of a plan
+	limitWarnings []plan.Problem                  // of the history: so are they
+	hereWarnings  []plan.Problem                  // of this machine and this checkout: they are not
+	reads         func(e *plan.Experiment, variable string) bool
+	notCode       func(file string) bool
 }
 
 // evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
@@ -67,8 +72,23 @@ func codeDir(e *plan.Experiment) string {
 	}
 }
 
-// load reads the spec of paths and lists the code of its experiments.
+// load reads the spec of paths, lists the code of its experiments and hashes it.
 func (a *app) load(ctx context.Context, paths []string) (*job, error) {
+	return a.loadWith(ctx, paths, checkpoint.Scan)
+}
+
+// loadForeseen is load, and refuses what is sure to fail.
+func (a *app) loadForeseen(ctx context.Context, paths []string) (*job, error) {
+	j, err := a.load(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	return j, j.foresee(ctx)
+}
+
+type scanner func(context.Context, checkpoint.Selection) (*checkpoint.Manifest, error)
+
+func (a *app) loadWith(ctx context.Context, paths []string, scan scanner) (*job, error) {
 	spec, err := a.loadSpec(ctx, paths)
 	if err != nil {
 		return nil, err
@@ -77,13 +97,15 @@ func (a *app) load(ctx context.Context, paths []string) (*job, error) {
 	if j.state == "" {
 		j.state = filepath.Join(spec.Root, stateName)
 	}
-	return j, j.scan(ctx)
+	return j, j.scan(ctx, scan)
 }
 
 // scan lists the code of every experiment. Those that ship the same are listed once.
-func (j *job) scan(ctx context.Context) error {
+func (j *job) scan(ctx context.Context, scan scanner) error {
 	j.manifests = map[string]*checkpoint.Manifest{}
 	done := map[string]*checkpoint.Manifest{}
+	failed, also := map[string]int{}, map[int]int{} // the problem of a selection, and how many more experiments have it
+	var problems specfile.Problems
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
 		sel := j.selection(e)
@@ -91,34 +113,33 @@ func (j *job) scan(ctx context.Context) error {
 		m, ok := done[key]
 		if !ok {
 			var err error
-			if m, err = checkpoint.Scan(ctx, sel); err != nil {
-				return codeError(e.Name, err)
+			m, err = scan(ctx, sel)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			done[key] = m
-			for _, n := range m.Notes {
-				j.warnings = append(j.warnings, fmt.Sprintf("code of experiment %s: %s", e.Name, n))
+			if err != nil {
+				failed[key] = len(problems)
+				problems = append(problems, codeProblem(j.spec, e.Name, err))
+				continue
 			}
+			for _, n := range m.Notes {
+				j.codeWarnings = append(j.codeWarnings, j.spec.Problem(plan.Finding{Path: []string{"experiments", e.Name, "code"}, Message: n}))
+			}
+		}
+		if k, bad := failed[key]; bad {
+			also[k]++
+			continue
 		}
 		j.manifests[e.Name] = m
 	}
+	for k, n := range also {
+		problems[k].Message += fmt.Sprintf(" (%s the same code)", count(n, "more experiment")+map[bool]string{true: " ships", false: " ship"}[n == 1])
+	}
+	if len(problems) > 0 {
+		return sortedProblems(problems)
+	}
 	return nil
-}
-
-func codeError(experiment string, err error) error {
-	e := &cliError{code: exitUsage, kind: "spec", msg: fmt.Sprintf("code of experiment %s: %v", experiment, err)}
-	if h, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok {
-		e.hint = h.Hint()
-	}
-	if errors.Is(err, checkpoint.ErrTooLarge) {
-		e.hint = "exclude what the trials do not need (code: exclude), or raise code.max_size"
-	}
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	return e
 }
 
 // selection says what an experiment ships.
@@ -133,21 +154,26 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 			break
 		}
 	}
+	// A package that somebody names outside of the root brings its own repository.
+	within := j.spec.Root
+	if !inside(resolve(within), resolve(e.Dir)) {
+		within = cmp.Or(checkpoint.FindRoot(e.Dir), e.Dir)
+	}
 	return checkpoint.Selection{
-		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
+		Dir: codeDir(e), Within: within, Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
 		Omit: sortedUnique(omit), OmitFile: j.notCode, MaxSize: int64(e.Code.MaxSize),
 	}
 }
 
 // basis gathers what the plan depends on.
 func (j *job) basis(history plan.History) plan.Basis {
-	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, History: history, XrunVersion: version(), Warnings: slices.Clone(j.warnings)}
-	for _, w := range j.spec.Warnings {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Col, w.Path, w.Message))
+	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, History: history, XrunVersion: version()}
+	for _, w := range sortedProblems(slices.Concat(j.spec.Warnings, j.codeWarnings)) {
+		b.Warnings = append(b.Warnings, warning(w))
 	}
 	for _, f := range plan.Unbuilt(j.spec) {
-		w := j.spec.Problem(f)
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s: `xrun run` refuses it", w.File, w.Line, w.Col, w.Path, w.Message))
+		f.Message += ": `xrun run` refuses it"
+		b.Warnings = append(b.Warnings, warning(j.spec.Problem(f)))
 	}
 	names := make([]string, 0, len(j.manifests))
 	for name := range j.manifests {
@@ -333,7 +359,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return writeFile(path, append(b, '\n'))
+	return writeFile(path, append(report.SafeJSON(b), '\n')) // the bytes that -o json prints
 }
 
 func writeFile(path string, b []byte) error {
