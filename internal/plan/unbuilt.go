@@ -46,7 +46,6 @@ type unbuiltField struct {
 func unbuiltFields(e *Experiment) []unbuiltField {
 	fs := []unbuiltField{
 		{e.Code.Ref != "", []string{"code", "ref"}},
-		{len(e.Secrets) > 0, []string{"secrets"}},
 		{e.Container != nil, []string{"container"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},

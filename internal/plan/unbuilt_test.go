@@ -11,7 +11,6 @@ func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 	duration, n := Duration(1), 1
 	experiments := map[string]func(*Experiment){
 		"code.ref":           func(e *Experiment) { e.Code.Ref = "v1" },
-		"secrets":            func(e *Experiment) { e.Secrets = map[string]Secret{"A": {}} },
 		"container":          func(e *Experiment) { e.Container = &Container{} },
 		"loop":               func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
 		"claim":              func(e *Experiment) { e.Claim = &Claim{} },
