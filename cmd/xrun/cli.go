@@ -34,13 +34,13 @@ type cli struct {
 	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
+	Fetch   fetchCmd   `cmd:"" help:"Bring what a trial left on its host."`
 	Report  reportCmd  `cmd:"" help:"Write a run's report again, or print it."`
 	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
 	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	Status     unbuiltCmd `cmd:"" hidden:""`
-	Fetch      unbuiltCmd `cmd:"" hidden:""`
 	Compare    unbuiltCmd `cmd:"" hidden:""`
 	Explain    unbuiltCmd `cmd:"" hidden:""`
 	Promote    unbuiltCmd `cmd:"" hidden:""`
@@ -75,6 +75,6 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"status": true, "fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
+	"status": true, "compare": true, "explain": true, "promote": true, "export": true,
 	"import": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
 }

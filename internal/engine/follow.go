@@ -197,7 +197,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	}
 	_ = f.clean.Close() // heard does not fail
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
-	artifacts, left, ferr := f.fetch(ctx, h, state)
+	brought, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
 	}
@@ -215,16 +215,19 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), artifacts, f.keep)
+	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.keep)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
 	out := f.judge(exit, results, ferr)
-	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
-	out.Artifacts = append([]string{}, artifacts...)
+	out.Notes = append(out.Notes, f.unmatched(slices.Concat(brought.Artifacts, brought.Kept))...)
+	out.Artifacts = append([]string{}, brought.Artifacts...)
+	if out.Kept = brought.Kept; len(out.Kept) > 0 {
+		out.KeptDir = brought.KeptDir
+	}
 	out.Log = f.a.home + "/log"
-	for _, name := range left {
-		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size", name))
+	for _, name := range brought.Left {
+		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
 	}
 	if ferr != nil {
 		if out.Cause == string(CauseSync) {
@@ -250,16 +253,16 @@ func (f *follower) discard(h Host) {
 }
 
 // fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.
-func (f *follower) fetch(ctx context.Context, h Host, state string) (artifacts, left []string, err error) {
+func (f *follower) fetch(ctx context.Context, h Host, state string) (hosts.Brought, error) {
 	for {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
-		artifacts, left, err = h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
+		b, err := h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
 		cancel()
 		if !errors.Is(err, hosts.ErrUnreachable) {
-			return artifacts, left, err
+			return b, err
 		}
 		if !f.wait(ctx, err) {
-			return nil, nil, errLeft
+			return hosts.Brought{}, errLeft
 		}
 	}
 }

@@ -83,10 +83,19 @@ type Place struct {
 
 // A Want says which files of an ended job come home besides its log: everything in Place.Out, and what Tree selects of
 // the working directory (slash-separated paths; nil is none). A name that both have is that of Place.Out. Limit bounds
-// the bytes of all of them; 0 is no limit.
+// the bytes of all of them; 0 is no limit. What Keep selects stays on the host for good (nil is nothing).
 type Want struct {
 	Limit int64
 	Tree  func(path string) bool
+	Keep  func(path string) bool
+}
+
+// Brought says what became of the files of an ended job: slash-separated paths, sorted.
+type Brought struct {
+	Artifacts []string // came home
+	Kept      []string // stay on the host, below KeptDir: what was to be kept, and what was Left
+	KeptDir   string   // absolute there
+	Left      []string // would have been more than the limit, or cannot be brought
 }
 
 // Capacity is what a host can take now.

@@ -50,8 +50,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
-		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
-		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
 	}
 	if e.Sweep != nil {
 		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
