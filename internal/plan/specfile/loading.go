@@ -1,7 +1,6 @@
 package specfile
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,8 +27,12 @@ func (d *diagnosis) unloadable(errs []errors.Error) {
 // syntax is every syntax error of every file of the package.
 func (d *diagnosis) syntax() []errors.Error {
 	var errs []errors.Error
-	for _, file := range filesOf(d.unit.target, d.unit.module) {
-		if _, err := parser.ParseFile(file, nil, parser.ParseComments); err != nil {
+	for _, file := range d.loader.shelf.filesOf(d.unit.target, d.unit.module) {
+		text, err := readText(file)
+		if err != nil {
+			continue // that is told on its own
+		}
+		if _, err := parser.ParseFile(file, text, parser.ParseComments); err != nil {
 			errs = append(errs, errors.Errors(err)...)
 		}
 	}
@@ -37,7 +40,7 @@ func (d *diagnosis) syntax() []errors.Error {
 }
 
 // filesOf are the files of a target on disk, whether or not they can be parsed.
-func filesOf(t target, m *cueModule) []string {
+func (s *shelf) filesOf(t target, m *cueModule) []string {
 	var paths []string
 	if t.files != nil {
 		for _, name := range t.files {
@@ -46,11 +49,8 @@ func filesOf(t target, m *cueModule) []string {
 		return paths
 	}
 	for dir := t.dir; within(m.root, dir); dir = filepath.Dir(dir) {
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if name := filepath.Join(dir, e.Name()); isSpecFile(e.Name()) && packageOf(name) == t.pkg {
-				paths = append(paths, name)
-			}
+		for _, name := range s.of(dir, t.pkg) {
+			paths = append(paths, filepath.Join(dir, name))
 		}
 		if dir == m.root {
 			break
