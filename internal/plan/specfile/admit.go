@@ -66,9 +66,23 @@ func (a *admission) file(f cueFile, inventory bool) bool {
 	case f.link && !inventory && a.leaves(f.path):
 		a.problems = append(a.problems, plan.Problem{File: f.path, Message: "this link leads out of the repository"})
 	default:
-		return true
+		return a.encoding(f)
 	}
 	return false
+}
+
+// encoding looks for bytes that are no UTF-8. CUE would put another character in their place: a path would be another.
+func (a *admission) encoding(f cueFile) bool {
+	text, err := readText(f.path)
+	if err != nil {
+		return true // loading says why
+	}
+	line, col := notUTF8(text)
+	if line > 0 {
+		hint := "save the file as UTF-8"
+		a.problems = append(a.problems, plan.Problem{File: f.path, Line: line, Col: col, Message: "these bytes are not UTF-8", Suggestion: &hint})
+	}
+	return line == 0
 }
 
 // imports looks at the directories of the packages that files import, and those that these import.

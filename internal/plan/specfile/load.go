@@ -168,7 +168,7 @@ func (l *loader) line(file string, n int) string {
 		}
 		l.lines[file] = lines
 	}
-	if n > len(lines) {
+	if n < 1 || n > len(lines) {
 		return ""
 	}
 	return lines[n-1]

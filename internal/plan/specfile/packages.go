@@ -131,7 +131,7 @@ func (l *loader) evaluate() {
 		l.current.Store(&dir)
 		l.guard(u.target, func() {
 			d := &diagnosis{loader: l, unit: u}
-			if !u.inventory && (d.strays() || d.embedsOutside()) || d.insideItself() || d.numbersOutOfReach() {
+			if !u.inventory && (d.strays() || d.embedsOutside()) || d.insideItself() || d.unnamed() || d.numbersOutOfReach() {
 				return
 			}
 			u.evaluate(ctx)
@@ -140,7 +140,7 @@ func (l *loader) evaluate() {
 				l.diagnose(u)
 				return
 			}
-			if u.explicit && !u.inventory && !l.mixed(u) {
+			if u.explicit && !u.inventory && !l.mixed(u) && !d.misspelt() {
 				l.report(u, u.firstPos(), nil,
 					"this package has no experiments, hosts, agents or settings",
 					`experiments begin with: experiments: "name": schema.#Experiment & {…}`)

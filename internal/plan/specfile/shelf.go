@@ -1,13 +1,16 @@
 package specfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"cuelang.org/go/cue/parser"
 )
@@ -88,6 +91,8 @@ func unfitness(path string) *unfit {
 		return &unfit{"this is a directory, not a file", rename}
 	case !info.Mode().IsRegular():
 		return &unfit{"this is " + kindOf(info.Mode()) + ", not a file", rename}
+	case wideEncoding(path):
+		return &unfit{"this file is not in UTF-8 but in UTF-16", "save it as UTF-8"}
 	case info.Size() > largest:
 		return &unfit{
 			fmt.Sprintf("this file has %d MiB, and %d MiB are the most that is read", info.Size()>>20, largest>>20),
@@ -95,6 +100,34 @@ func unfitness(path string) *unfit {
 		}
 	}
 	return nil
+}
+
+// wideEncoding reports whether a file begins with the mark of UTF-16.
+func wideEncoding(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false // reading it says why
+	}
+	defer f.Close()
+	mark := make([]byte, 2)
+	_, err = io.ReadFull(f, mark)
+	return err == nil && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff)
+}
+
+// notUTF8 is the line and column of the first byte of a text that is no UTF-8; 0 if there is none.
+func notUTF8(text []byte) (line, col int) {
+	if utf8.Valid(text) {
+		return 0, 0
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			before := text[:i]
+			return 1 + bytes.Count(before, []byte("\n")), i - bytes.LastIndexByte(before, '\n')
+		}
+		i += size
+	}
+	return 0, 0
 }
 
 func kindOf(mode fs.FileMode) string {
