@@ -102,7 +102,7 @@ func (u *unit) problem(pos token.Pos, path []string, message, suggestion string)
 		at := pos.Position()
 		p.File, p.Line, p.Col = at.Filename, at.Line, at.Column
 	case len(u.source.files) > 0:
-		p.File = u.source.files[0].Filename
+		p.File, p.Line, p.Col = u.source.files[0].Filename, 1, 1
 	}
 	return p
 }
