@@ -57,6 +57,14 @@ func unquote(s string) string {
 	return s
 }
 
+// last is the last component of a path: the name of the field that a message is about.
+func last(path []string) string {
+	if len(path) == 0 {
+		return "this package"
+	}
+	return path[len(path)-1]
+}
+
 // userPos is the first of e's positions that lies in a file of the user's.
 func (d *diagnosis) userPos(e errors.Error) token.Pos {
 	for _, p := range d.userPositions(e) {
@@ -131,11 +139,11 @@ func (d *diagnosis) path(path []string, errs []errors.Error) {
 		case strings.HasPrefix(format, msgNotAllowed):
 			d.closed(path, e)
 		case strings.HasPrefix(format, msgRequired):
-			d.problem(token.NoPos, path, "missing field "+quote(path[len(path)-1]), "")
+			d.problem(token.NoPos, path, "missing field "+quote(last(path)), "")
 		case strings.HasPrefix(format, msgIncomplete):
 			d.incomplete(path)
 		case isMessage(e) && strings.Contains(fmt.Sprint(args[0]), " name is lower-case"): // it is about the label
-			d.problem(d.unit.source.find(path).pos, path, fmt.Sprint(args[0]), plainer(path[len(path)-1]))
+			d.problem(d.unit.source.find(path).pos, path, fmt.Sprint(args[0]), plainer(last(path)))
 		case isMessage(e):
 			d.problem(d.leafPos(path, e), path, fmt.Sprint(args[0]), d.meant(path))
 		case strings.HasPrefix(format, msgCombine):
@@ -224,7 +232,7 @@ func (d *diagnosis) other(path []string, e errors.Error) {
 	message := pathPrefix.ReplaceAllString(strip(inner(e).Error()), "")
 	suggestion := ""
 	if f := schemaShape().at(path); strings.HasPrefix(message, msgLengths) && f != nil {
-		message = fmt.Sprintf("%s is %s, with at least one element", path[len(path)-1], describe(f.expr))
+		message = fmt.Sprintf("%s is %s, with at least one element", last(path), describe(f.expr))
 	}
 	if strings.HasPrefix(message, "invalid operation -\"") {
 		message, suggestion = "a text has no minus", `a list is written in brackets, with commas: ["a", "b"]`
@@ -267,10 +275,24 @@ func (d *diagnosis) conflict(path []string, errs []errors.Error) bool {
 		if len(places) > 1 {
 			other = "the other is at " + d.loader.place(places[0])
 		}
-		d.problem(places[len(places)-1], path, fmt.Sprintf("conflicting values %v and %v", args[0], args[1]), other)
+		if len(path) == 0 {
+			d.problem(places[len(places)-1], path, "a value without a name stands among the fields", "write name: value, or remove it")
+			return true
+		}
+		d.problem(places[len(places)-1], path, fmt.Sprintf("conflicting values %s and %s", brief(args[0]), brief(args[1])), other)
 		return true
 	}
 	return false
+}
+
+// brief is a value as it fits into a message.
+func brief(v any) string {
+	const most = 60
+	r := []rune(fmt.Sprint(v))
+	if len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(r)
 }
 
 // literals are the positions among mine at which a value of path is written.
@@ -290,12 +312,12 @@ func (d *diagnosis) literals(path []string, mine []token.Pos) []token.Pos {
 
 // closed reports a field that the schema has and something else forbids.
 func (d *diagnosis) closed(path []string, e errors.Error) {
-	if d.unit.source.isList(path[:len(path)-1]) {
+	if len(path) > 0 && d.unit.source.isList(path[:len(path)-1]) {
 		return // CUE has tried to read a list as a struct; what is wrong with its elements it says of them
 	}
 	pos := d.userPos(e)
 	if schemaShape().at(path) == nil {
-		d.problem(pos, path, "unknown field "+quote(path[len(path)-1]), "")
+		d.problem(pos, path, "unknown field "+quote(last(path)), "")
 		return
 	}
 	d.problem(pos, path, "the schema has this field, but a definition that it is unified with is closed and has not",
@@ -304,7 +326,7 @@ func (d *diagnosis) closed(path []string, e errors.Error) {
 
 // incomplete reports a value that is a constraint still.
 func (d *diagnosis) incomplete(path []string) {
-	d.problem(d.unit.source.valuePos(path), path, path[len(path)-1]+" has no value yet", valueHint)
+	d.problem(d.unit.source.valuePos(path), path, last(path)+" has no value yet", valueHint)
 }
 
 const valueHint = "give it a value, or set it with a tag (-t)"

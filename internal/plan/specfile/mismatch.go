@@ -13,7 +13,7 @@ import (
 
 // mismatch reports a value of another type than the schema's.
 func (d *diagnosis) mismatch(path []string, e errors.Error) {
-	name := path[len(path)-1]
+	name := last(path)
 	f := schemaShape().at(path)
 	_, args := e.Msg()
 	if f == nil || len(args) < 4 {
@@ -84,7 +84,7 @@ func literalKind(x ast.Expr, typ string) string {
 // notStruct reports a value that stands where a struct belongs. Of a struct among values CUE's own words are not fit to be
 // read: they may hold those of a panic.
 func (d *diagnosis) notStruct(path []string, e errors.Error) {
-	name := path[len(path)-1]
+	name := last(path)
 	f, got := schemaShape().at(path), "another value"
 	for _, p := range d.unit.source.values(path) {
 		if p.value != nil {

@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"slices"
+	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/token"
@@ -48,7 +49,8 @@ func innerEntry(x ast.Node, definition string, depth int) (pos token.Pos, inner 
 	ast.Walk(x, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Field:
-			if !pos.IsValid() {
+			name, _ := plainName(n.Label) // a helper is nobody's entry
+			if !pos.IsValid() && !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "#") {
 				pos, inner = innerEntry(n.Value, definition, depth+1)
 			}
 			return false
