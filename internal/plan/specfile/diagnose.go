@@ -24,10 +24,14 @@ type diagnosis struct {
 }
 
 // diagnose reports every problem of a unit that was evaluated.
-func (l *loader) diagnose(u *unit) {
+func (l *loader) diagnose(ctx *cue.Context, u *unit) {
 	d := &diagnosis{loader: l, unit: u, reported: map[string]bool{}}
 	if u.inst.Err != nil {
-		d.unloadable(errors.Errors(u.inst.Err))
+		errs := errors.Errors(u.inst.Err)
+		d.unloadable(errs)
+		if again := d.withoutUnused(ctx, errs); again != nil {
+			l.diagnose(ctx, again)
+		}
 		return
 	}
 	err := u.value.Validate(cue.Concrete(true))

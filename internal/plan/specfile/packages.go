@@ -137,7 +137,7 @@ func (l *loader) evaluate() {
 			u.evaluate(ctx)
 			ours = ours || u.holdsSections()
 			if ours || u.explicit && u.inst.Err != nil {
-				l.diagnose(u)
+				l.diagnose(ctx, u)
 				return
 			}
 			if u.explicit && !u.inventory && !l.mixed(u) && !d.misspelt() {
