@@ -11,6 +11,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/load"
 	"cuelang.org/go/cue/parser"
 
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -37,7 +38,7 @@ func (a *admission) admits(t target, m *cueModule) bool {
 		return a.replacements(m) && good && a.imports(a.shelf.filesOf(t, m), m, t.inventory)
 	}
 	for dir := t.dir; within(a.root, dir) || dir == t.dir; dir = filepath.Dir(dir) {
-		good = a.dir(dir, t.inventory) && good
+		good = a.dir(dir, m, t.inventory) && good
 		if dir == a.root {
 			break
 		}
@@ -46,7 +47,11 @@ func (a *admission) admits(t target, m *cueModule) bool {
 }
 
 // dir looks at the files of one directory. An inventory is the user's own and may be anywhere.
-func (a *admission) dir(dir string, inventory bool) bool {
+func (a *admission) dir(dir string, m *cueModule, inventory bool) bool {
+	a.shelf.dir(dir)
+	for _, pipe := range a.shelf.pipes[dir] {
+		m.overlay[pipe] = load.FromString("") // so that it is not opened; embedding it is a problem of its own
+	}
 	if a.seen[dir] {
 		return !a.bad[dir]
 	}
@@ -104,7 +109,7 @@ func (a *admission) imports(files []string, m *cueModule, inventory bool) bool {
 			}
 			for _, dir := range m.dirsOf(path) {
 				first := !a.seen[dir]
-				if !a.dir(dir, inventory) {
+				if !a.dir(dir, m, inventory) {
 					good = false
 				} else if first {
 					var below []string
@@ -194,8 +199,11 @@ func (a *admission) refuse(name string, p plan.Problem) {
 // unfitBelow names something below dir that is not read; "" if there is nothing.
 func unfitBelow(dir string) (message string) {
 	_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(d.Name(), ".cue") {
+		if err != nil || d.IsDir() || d.Type().IsRegular() && !strings.HasSuffix(d.Name(), ".cue") {
 			return nil // what cannot be listed, CUE cannot read
+		}
+		if info, err := os.Stat(p); !strings.HasSuffix(d.Name(), ".cue") && (err != nil || info.IsDir() || info.Mode().IsRegular()) {
+			return nil // a link that CUE does not open
 		}
 		if u := unfitness(p); u != nil {
 			message = fmt.Sprintf("of this module, %s cannot be read: %s", d.Name(), u.message)

@@ -1,6 +1,7 @@
 package specfile_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -214,6 +215,33 @@ func TestStaleCopyIsAWarning(t *testing.T) {
 		warnings := load(t, specfile.Options{Dir: dir, Paths: []string{"./..."}}).Warnings
 		if len(warnings) != c.want || c.want > 0 && !strings.Contains(*warnings[0].Suggestion, "xrun schema --vendor") {
 			t.Errorf("%.40q: %v", c.text, warnings)
+		}
+	}
+}
+
+// A pipe beside the files, whatever its name, is not opened; embedding it is a problem.
+func TestPipesBesideTheFiles(t *testing.T) {
+	for _, name := range []string{"p.txt", "p.json", "p.yaml", "p", "lib/p.json", "../p.toml"} {
+		dir := tree(t, "-- cue.mod/module.cue --\nmodule: \"example.com/x@v0\"\nlanguage: version: \"v0.17.0\"\n-- exp/lib/lib.cue --\npackage lib\n\nx: \"x\"\n"+
+			"-- exp/exp.cue --\npackage exp\n\nimport \"example.com/x/exp/lib\"\n\nexperiments: a: {command: [lib.x], objective: {metric: \"m\", direction: \"minimize\"}}\n")
+		if err := syscall.Mkfifo(filepath.Join(dir, "exp", filepath.FromSlash(name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for _, paths := range [][]string{{"exp"}, {"./..."}} {
+			if _, err := specfile.Load(ctx, specfile.Options{Dir: dir, Paths: paths}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	for _, attr := range []string{"file=p.txt", "glob=*.txt"} {
+		dir := tree(t, "-- exp.cue --\n@extern(embed)\n\n"+spec("_x: _ @embed("+attr+",type=text)\nexperiments: a: "+minimal))
+		if err := syscall.Mkfifo(filepath.Join(dir, "p.txt"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := messages(t, specfile.Options{Dir: dir}); !strings.HasPrefix(got, "exp.cue:7:7: what is embedded here is not read: this is a named pipe") {
+			t.Error(got)
 		}
 	}
 }

@@ -57,6 +57,10 @@ func findModule(dir, fallback string) *cueModule {
 		}
 	}
 	m := &cueModule{root: root, overlay: map[string]load.Source{}}
+	if info, err := os.Stat(filepath.Join(root, "cue.mod")); err == nil && !info.IsDir() {
+		m.problems = append(m.problems, plan.Problem{File: filepath.Join(root, "cue.mod"), Message: "cue.mod is a directory that holds module.cue, not a file"})
+		return m
+	}
 	name := filepath.Join(root, "cue.mod", "module.cue")
 	text, err := readText(name)
 	if _, there := os.Lstat(name); err != nil && there == nil {

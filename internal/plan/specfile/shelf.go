@@ -32,10 +32,11 @@ type cueFile struct {
 type shelf struct {
 	dirs     map[string][]cueFile
 	packaged map[string]map[string][]string // directory, package: base names
+	pipes    map[string][]string            // directory: paths of pipes and the like whose names end in something else
 }
 
 func newShelf() *shelf {
-	return &shelf{dirs: map[string][]cueFile{}, packaged: map[string]map[string][]string{}}
+	return &shelf{dirs: map[string][]cueFile{}, packaged: map[string]map[string][]string{}, pipes: map[string][]string{}}
 }
 
 // dir lists the files of a directory that CUE would look at. One that cannot be listed has none; what needs it says so.
@@ -46,6 +47,13 @@ func (s *shelf) dir(dir string) []cueFile {
 	entries, _ := os.ReadDir(dir)
 	files, packaged := []cueFile{}, map[string][]string{}
 	for _, e := range entries {
+		if !e.IsDir() && !e.Type().IsRegular() && !strings.HasSuffix(e.Name(), ".cue") {
+			// CUE opens whatever may be JSON, YAML, text … and is no file; of a file it does not.
+			path := filepath.Join(dir, e.Name())
+			if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+				s.pipes[dir] = append(s.pipes[dir], path)
+			}
+		}
 		if e.IsDir() || !strings.HasSuffix(e.Name(), ".cue") || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
 			continue
 		}
