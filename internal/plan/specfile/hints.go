@@ -25,8 +25,8 @@ var otherWords = map[string][]string{
 	"retries": {"retry", "max"}, "attempts": {"max"}, "outputs": {"artifacts", "paths"}, "success": {"criteria", "objective"},
 	"timeout": {"trial", "limits"}, "time": {"trial", "limits"}, "resources": {"needs"}, "where": {"needs"}, "requires": {"needs"},
 	"min": {"from", "at_least"}, "max": {"to", "at_most"}, "start": {"from"}, "stop": {"to"}, "end": {"to"}, "num": {"points", "n"},
-	"count": {"points", "n", "slots"}, "path": {"file", "workdir"}, "working_dir": {"workdir"}, "cwd": {"workdir"}, "port": {"slots"},
-	"depends": {"inputs"}, "depends_on": {"inputs"}, "needs": {"inputs"}, "dataset": {"data"}, "datasets": {"data"}, "stdout": {"from"},
+	"count": {"points", "n", "slots"}, "path": {"file", "workdir"}, "working_dir": {"workdir"}, "cwd": {"workdir"},
+	"depends": {"inputs"}, "depends_on": {"inputs"}, "dataset": {"data"}, "datasets": {"data"}, "stdout": {"from"},
 }
 
 // meantField is the field of those allowed that a name most likely stands for.
@@ -43,9 +43,8 @@ func meantField(name string, allowed []string) (string, bool) {
 }
 
 var (
-	looseDuration = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*$`)
-	looseSize     = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*$`)
-	timeUnits     = map[string]string{
+	quantity  = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*$`)
+	timeUnits = map[string]string{
 		"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
 		"h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h", "ms": "ms",
 	}
@@ -53,7 +52,7 @@ var (
 
 // duration is what a user most likely means by a text or number that is no duration; "" if that is unclear.
 func duration(text string) string {
-	m := looseDuration.FindStringSubmatch(text)
+	m := quantity.FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}
@@ -82,7 +81,7 @@ func isDuration(s string) bool {
 
 // size is the same for a number of bytes.
 func size(text string) string {
-	m := looseSize.FindStringSubmatch(text)
+	m := quantity.FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}
