@@ -63,6 +63,7 @@ fuzz time="20s":
     go test ./internal/plan -run '^$' -fuzz FuzzTemplate -fuzztime {{ time }} -fuzzminimizetime 1s
     go test ./internal/plan -run '^$' -fuzz FuzzNumberValue -fuzztime {{ time }} -fuzzminimizetime 1s
     go test ./internal/plan -run '^$' -fuzz FuzzNoScript -fuzztime {{ time }} -fuzzminimizetime 1s
+    go test ./internal/plan/specfile -run '^$' -fuzz FuzzLoad -fuzztime {{ time }} -fuzzminimizetime 1s
     go test ./internal/engine/metric -run '^$' -fuzz FuzzExtract -fuzztime {{ time }} -fuzzminimizetime 1s
 
 # Read the documentation of a package as users of it do
