@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"runtime/metrics"
@@ -26,14 +27,17 @@ func tooLarge(limit uint64) error {
 
 var endless = runaway{"the evaluation recurses without end", "look for a field that refers to itself or to what contains it"}
 
-// tooSlow is the error of an evaluation that the context ended.
-type tooSlow struct{ cause error }
-
-func (e tooSlow) Error() string { return "evaluate the CUE files: " + e.cause.Error() }
-func (e tooSlow) Unwrap() error { return e.cause }
-
-// Hint says what to look for.
-func (e tooSlow) Hint() string { return growHint }
+// overdue is the error of an evaluation that the context ended: too long is the spec's fault, somebody's Ctrl-C is not.
+func overdue(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("evaluate the CUE files: %w", cause)
+	}
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return runaway{"the evaluation takes too long", growHint}
+	}
+	return runaway{cause.Error(), growHint}
+}
 
 // fault is the error of a panic: a bug of ours.
 type fault struct {
@@ -84,7 +88,7 @@ func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, 
 		case r := <-done:
 			return r.value, r.err
 		case <-ctx.Done():
-			return none, tooSlow{context.Cause(ctx)}
+			return none, overdue(ctx)
 		case <-tick.C:
 			if heap, stacks := memory(); stacks > before+deepest {
 				return none, endless

@@ -44,10 +44,16 @@ experiments: a: `+minimal+` & {description: "\(len([for i in _n for j in _n for 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := specfile.Load(ctx, specfile.Options{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+	_, err := specfile.Load(ctx, specfile.Options{Dir: dir})
+	if problems, ok := errors.AsType[specfile.Problems](err); !ok || problems[0].Message != "the evaluation takes too long" || problems[0].Suggestion == nil {
+		t.Errorf("Load = %v, want a problem about time", err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if _, err := specfile.Load(ctx, specfile.Options{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Load = %v, want the context's error", err)
 	}
-	_, err := specfile.Load(t.Context(), specfile.Options{Dir: dir, MaxMemory: 64 << 20})
+	_, err = specfile.Load(t.Context(), specfile.Options{Dir: dir, MaxMemory: 64 << 20})
 	if problems, ok := errors.AsType[specfile.Problems](err); !ok || !strings.Contains(problems[0].Message, "more than 64 MiB") || problems[0].File != "." {
 		t.Errorf("Load = %v, want a problem about memory", err)
 	}
