@@ -113,7 +113,7 @@ func (o Outcome) Finish() ledger.RunFinished {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {
@@ -130,6 +130,7 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	}
 	err := r.schedule(ctx, stop)
 	lanes.Wait()
+	stop(nil) // nobody listens to what drained hosts say
 	r.side.Wait()
 	out := r.outcome()
 	if err != nil {
@@ -147,6 +148,7 @@ type run struct {
 	Config
 	asks    chan *lane
 	results chan result
+	asked   chan answer // drained hosts
 
 	hosts       []*hostState
 	experiments []*experimentState
@@ -168,6 +170,8 @@ type hostState struct {
 	host    Host
 	cap     hosts.Capacity
 	data    map[string]string // where each data set lies
+	kind    string
+	breaker breaker
 	waiting []*lane
 	busy    int           // attempts handed to it
 	adopted int           // of those, the ones it ran before we came
@@ -211,7 +215,7 @@ func (r *run) open(ctx context.Context) error {
 			state.State, state.Reason = "refused", err.Error()
 			r.Log.Debug("host refused", "host", h.Name, "error", err)
 		} else {
-			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c, data: h.Data})
+			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c, data: h.Data, kind: h.Kind})
 		}
 		if err := r.append(state); err != nil {
 			return err
@@ -255,6 +259,7 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 		if err == nil && !r.stopping {
 			r.close()
 			r.tooLate()
+			r.reopen(ctx)
 			fail(r.abandon())
 		}
 		over := err != nil || r.stopping || r.exhausted()
@@ -281,6 +286,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 			fail(r.take(res))
 		case q := <-r.Requests:
 			r.obey(q)
+		case a := <-r.asked:
+			fail(r.answered(a))
 		case <-wake:
 		case <-done:
 			done = nil
@@ -294,7 +301,7 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 
 // give hands tasks to the waiting lanes of h, as long as there are any it may have.
 func (r *run) give(h *hostState) {
-	for len(h.waiting) > 0 {
+	for len(h.waiting) > 0 && h.breaker.closed(h.busy) && !r.suspect(h) {
 		limit := h.cap.Slots + h.cap.Ahead
 		if h.adopted > 0 {
 			limit = h.cap.Slots
@@ -339,6 +346,11 @@ func (r *run) take(res result) error {
 		t.adopt = nil
 	}
 	r.bound.finished(t, res.out)
+	if res.err == nil && !res.left {
+		if err := r.judge(res.host, res.out); err != nil {
+			return err
+		}
+	}
 	switch {
 	case res.err != nil:
 		return res.err
