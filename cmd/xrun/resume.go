@@ -326,7 +326,7 @@ func fieldsOf(s *plan.Spec) map[string]string {
 func (s *session) recallJob(st *stored) (*job, error) {
 	spec := st.Spec
 	spec.Root, spec.Files = st.Root, st.Files
-	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}}
+	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}, setup: map[string][]plan.CodeFile{}}
 	for i := range spec.Experiments {
 		e := &spec.Experiments[i]
 		e.Dir, e.Set = st.Dirs[e.Name], map[string]bool{}
@@ -338,6 +338,9 @@ func (s *session) recallJob(st *stored) (*job, error) {
 			return nil, fmt.Errorf("the code of experiment %s of run %s: %w", e.Name, s.id, err)
 		}
 		j.manifests[e.Name] = m
+		if err := j.setupFiles(e, m); err != nil {
+			return nil, err
+		}
 	}
 	return j, nil
 }

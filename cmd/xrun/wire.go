@@ -34,6 +34,7 @@ type job struct {
 	spec      *plan.Spec
 	state     string
 	manifests map[string]*checkpoint.Manifest // by experiment
+	setup     map[string][]plan.CodeFile      // by experiment: the files that setup.key names
 	warnings  []string
 }
 
@@ -81,7 +82,7 @@ func (a *app) load(ctx context.Context, paths []string) (*job, error) {
 
 // scan lists the code of every experiment. Those that ship the same are listed once.
 func (j *job) scan(ctx context.Context) error {
-	j.manifests = map[string]*checkpoint.Manifest{}
+	j.manifests, j.setup = map[string]*checkpoint.Manifest{}, map[string][]plan.CodeFile{}
 	done := map[string]*checkpoint.Manifest{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
@@ -99,6 +100,28 @@ func (j *job) scan(ctx context.Context) error {
 			}
 		}
 		j.manifests[e.Name] = m
+		if err := j.setupFiles(e, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setupFiles finds the files that decide whether an experiment's setup must run again. A glob that finds none decides
+// nothing, which nobody means.
+func (j *job) setupFiles(e *plan.Experiment, m *checkpoint.Manifest) error {
+	if e.Setup == nil || len(e.Setup.Key) == 0 {
+		return nil
+	}
+	files, none, err := m.Select(e.Setup.Key)
+	if err != nil {
+		return &cliError{code: exitUsage, kind: "spec", msg: fmt.Sprintf("experiment %s: setup.key: %v", e.Name, err)}
+	}
+	for _, f := range files {
+		j.setup[e.Name] = append(j.setup[e.Name], plan.CodeFile(f))
+	}
+	for _, g := range none {
+		j.warnings = append(j.warnings, fmt.Sprintf("experiment %s: setup.key: %s names no file that is shipped, so that a change of it goes unseen", e.Name, g))
 	}
 	return nil
 }
@@ -140,7 +163,7 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 
 // basis gathers what the plan depends on.
 func (j *job) basis(history plan.History) plan.Basis {
-	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, History: history, XrunVersion: version(), Warnings: slices.Clone(j.warnings)}
+	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, SetupFiles: j.setup, History: history, XrunVersion: version(), Warnings: slices.Clone(j.warnings)}
 	for _, w := range j.spec.Warnings {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Col, w.Path, w.Message))
 	}

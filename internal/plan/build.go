@@ -12,7 +12,8 @@ import (
 // A Basis is everything that a plan depends on.
 type Basis struct {
 	Spec        *Spec
-	Code        map[string]*Manifest // by experiment
+	Code        map[string]*Manifest  // by experiment
+	SetupFiles  map[string][]CodeFile // by experiment: the shipped files that setup.key names
 	History     History
 	XrunVersion string
 	Commit      *string
@@ -28,18 +29,7 @@ func Build(in Basis) (*Plan, error) {
 		SchemaVersion: SchemaVersion, XrunVersion: in.XrunVersion, Spec: in.Spec.Files,
 		Commit: in.Commit, Dirty: in.Dirty, Experiments: []PlannedExperiment{}, Warnings: append([]string{}, in.Warnings...),
 	}
-	var errs []error
-	for i := range in.Spec.Experiments {
-		e := &in.Spec.Experiments[i]
-		pe, warnings, err := buildExperiment(e, in)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("experiment %s: %w", e.Name, err))
-			continue
-		}
-		p.Experiments = append(p.Experiments, *pe)
-		p.Warnings = append(p.Warnings, warnings...)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := buildAll(in, p); err != nil {
 		return nil, err
 	}
 	p.Estimate = total(p.Experiments)
@@ -47,7 +37,34 @@ func Build(in Basis) (*Plan, error) {
 	return p, nil
 }
 
-func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, error) {
+// buildAll plans the experiments, those that others take inputs from before the others; the plan has them in the order
+// of the spec.
+func buildAll(in Basis, p *Plan) error {
+	order, err := inputOrder(in.Spec)
+	if err != nil {
+		return err
+	}
+	planned := make([]*PlannedExperiment, len(order))
+	warnings := make([][]string, len(order))
+	errs := make([]error, len(order))
+	ups := upstreams{}
+	for _, i := range order {
+		e := &in.Spec.Experiments[i]
+		if planned[i], warnings[i], err = buildExperiment(e, in, ups); err != nil {
+			errs[i] = fmt.Errorf("experiment %s: %w", e.Name, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i := range planned {
+		p.Experiments = append(p.Experiments, *planned[i])
+		p.Warnings = append(p.Warnings, warnings[i]...)
+	}
+	return nil
+}
+
+func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment, []string, error) {
 	code := in.Code[e.Name]
 	if code == nil {
 		code = &Manifest{}
@@ -59,6 +76,8 @@ func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, err
 	for _, f := range code.Files {
 		pe.Code.Bytes += f.Size
 	}
+	id := newIdentity(e, code.ID, in.SetupFiles[e.Name], ups)
+	defer func() { ups[e.Name] = upstream{e, id, pe.Trials} }()
 	if e.Loop != nil {
 		pe.Phases = phases(e.Loop)
 		pe.Estimate = loopEstimate(e, pe.Phases)
@@ -71,7 +90,6 @@ func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	id := newIdentity(e, code.ID)
 	var warnings []string
 	seen := map[string]bool{}
 	repeated := 0

@@ -34,9 +34,11 @@ type identity struct {
 	command *Command
 	shared  Parts
 	base    string // the shared parts, for the id
+	same    []sameInput
 }
 
-func newIdentity(e *Experiment, code string) *identity {
+// newIdentity hashes what the trials of e have in common. setup are the files that setup.key names.
+func newIdentity(e *Experiment, code string, setup []CodeFile, ups upstreams) *identity {
 	shared := Parts{
 		"code":      code,
 		"objective": hashJSON([]any{e.Objective.Metric, e.Objective.Pick, e.Objective.From}),
@@ -49,13 +51,32 @@ func newIdentity(e *Experiment, code string) *identity {
 	}
 	add("needs.gpus", e.Needs.GPUs > 0, e.Needs.GPUs)
 	add("container", e.Container != nil, e.Container)
-	add("evaluate", e.Evaluate != nil, e.Evaluate)
-	if e.Setup != nil {
-		add("setup", true, []any{e.Setup.Command, e.Setup.Key})
+	if e.Evaluate != nil {
+		measured := *e.Evaluate
+		measured.Secrets = nil // where a key lies does not change a result
+		add("evaluate", true, measured)
 	}
-	add("data", len(e.Data) > 0, e.Data)
-	add("inputs", len(e.Inputs) > 0, e.Inputs)
-	return &identity{command: ParseCommand(e.Command, e.Env), shared: shared, base: shared.join()}
+	if e.Setup != nil {
+		add("setup", true, e.Setup.Command)
+		// What the globs find, not how they are written: also files that code.ignore keeps out of the code's id.
+		for _, f := range setup {
+			add("setup: "+f.Path, true, []string{f.Mode, f.SHA256})
+		}
+	}
+	for name, v := range e.Data {
+		add("data: "+name, true, v)
+	}
+	id := &identity{command: ParseCommand(e.Command, e.Env), shared: shared}
+	for _, name := range sortedKeys(e.Inputs) {
+		part := "inputs: " + name
+		if in := e.Inputs[name]; in.Trial == "same" && len(ups[in.Experiment].trials) > 0 {
+			id.same = append(id.same, sameInput{part, in, ups.index(in)})
+		} else {
+			shared[part] = ups.hash(in, ups[in.Experiment].ids())
+		}
+	}
+	id.base = shared.join()
+	return id
 }
 
 // trial fills in ID, Parts and Command of a trial whose Params and Seed are set.
@@ -69,6 +90,9 @@ func (id *identity) trial(t *Trial) {
 	}
 	if len(id.command.env) > 0 {
 		own["env"] = hashList(id.command.fillEnv(b, true))
+	}
+	for _, in := range id.same {
+		own[in.part] = in.hash(t.Params)
 	}
 	t.Code = id.shared["code"]
 	t.ID = shortHash("trial 1\n" + id.base + own.join())
@@ -87,7 +111,11 @@ func (p Parts) join() string {
 	slices.Sort(names)
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(name + "=" + p[name] + "\n")
+		value := p[name]
+		if strings.Contains(name, "\n") { // a file may be called so; no other name begins with a quote
+			name = strconv.Quote(name)
+		}
+		b.WriteString(name + "=" + value + "\n")
 	}
 	return b.String()
 }
