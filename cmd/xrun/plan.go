@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -45,7 +46,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := writeJSON(a.path(c.Out), p); err != nil {
+		if err := writePlan(a.path(c.Out), p); err != nil {
 			return err
 		}
 	}
@@ -69,13 +70,15 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 
 func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 	if c.Output == "json" {
-		if diff == nil {
-			return a.printJSON(p)
-		}
-		return a.printJSON(struct {
-			*plan.Plan
-			Diff *plan.Diff `json:"diff"`
-		}{p, diff})
+		return plan.Writer{}.Write(a.stdout, p, func(p *plan.Plan) any {
+			if diff == nil {
+				return p
+			}
+			return struct {
+				*plan.Plan
+				Diff *plan.Diff `json:"diff"`
+			}{p, diff}
+		})
 	}
 	if a.Quiet {
 		return nil
@@ -103,6 +106,13 @@ func buildPlan(b plan.Basis) (*plan.Plan, error) {
 		return nil, &cliError{code: exitUsage, kind: "spec", msg: err.Error()}
 	}
 	return p, nil
+}
+
+// writePlan writes plan.json.
+func writePlan(path string, p *plan.Plan) error {
+	return fillFile(path, func(w io.Writer) error {
+		return plan.Writer{EscapeHTML: true}.Write(w, p, func(p *plan.Plan) any { return p })
+	})
 }
 
 // oldPlan reads the plan of a run, or a plan file.

@@ -148,7 +148,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		if err := s.store(ctx, j, p); err != nil {
 			return err
 		}
-		if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+		if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
 			return err
 		}
 	}

@@ -144,7 +144,7 @@ func (s *session) run(ctx context.Context, j *job, p *plan.Plan, paths []string)
 	if err := s.store(ctx, j, p); err != nil {
 		return 0, err
 	}
-	if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+	if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
 		return 0, err
 	}
 	adopt, err := s.adopt(ctx, p)

@@ -91,17 +91,21 @@ func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment
 		return nil, nil, err
 	}
 	var warnings []string
-	seen := map[string]bool{}
+	n := e.atMost()
+	pe.Trials = make([]Trial, 0, n)
+	seen := make(map[string]struct{}, n)
 	repeated := 0
+	h := hasher{id: id}
 	for p := range points {
+		sorted := sortedByName(p)
 		for _, seed := range e.Seeds {
-			t := Trial{Params: p, Seed: seed, Changed: []string{}}
-			id.trial(&t)
-			if seen[t.ID] {
+			t := Trial{Params: p, Seed: seed, Changed: noChange}
+			h.hash(&t, sorted)
+			if _, ok := seen[t.ID]; ok {
 				repeated++
 				continue
 			}
-			seen[t.ID] = true
+			seen[t.ID] = struct{}{}
 			judge(&t, e, code, in)
 			pe.Trials = append(pe.Trials, t)
 		}
@@ -113,12 +117,24 @@ func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment
 	return pe, warnings, nil
 }
 
+// noChange is shared by all trials in which nothing changed: null is no list.
+var noChange = []string{}
+
+// atMost is the number of trials of an experiment before exclude and repetitions, as far as it is worth making room for.
+func (e *Experiment) atMost() int64 {
+	n := int64(1)
+	if e.Sweep != nil {
+		n, _ = e.Sweep.count()
+	}
+	return min(times(n, int64(len(e.Seeds))), maxAxis)
+}
+
 // judge says why a trial is in the plan.
 func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
 	t.Why = New
 	past, ok := in.History.ByID[t.ID]
 	if ok && past.DurationS > 0 {
-		t.EstS = &past.DurationS
+		t.EstS = new(past.DurationS)
 	}
 	switch {
 	case ok && past.State == "succeeded":
@@ -140,10 +156,10 @@ func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
 		return
 	}
 	if last.DurationS > 0 {
-		t.EstS = &last.DurationS
+		t.EstS = new(last.DurationS)
 	}
 	t.Why, t.FailedBefore = Changed, last.State == "failed" || last.State == "lost"
-	t.Changed = changed(t.Parts, last, code.Files, in.History.Codes)
+	t.Changed = changed(t.Parts(), last, code.Files, in.History.Codes)
 }
 
 // glob names the first axis that only a host can list, or "".
@@ -163,34 +179,39 @@ func (e *Experiment) glob() string {
 
 // digest covers what is to be done: not why, when, by which version of xrun, or on which machine.
 func digest(s *Spec, p *Plan) string {
-	type experiment struct {
-		Name, Code string
-		Trials     []string
-	}
-	var es []experiment
-	for _, pe := range p.Experiments {
-		e := experiment{Name: pe.Name, Code: pe.Code.ID}
-		for _, t := range pe.Trials {
-			e.Trials = append(e.Trials, t.ID)
+	h := sha256.New()
+	h.Write(mustMarshal(s))
+	buf := []byte("null")
+	for i := range p.Experiments {
+		pe := &p.Experiments[i]
+		buf = append(buf[:0], "[,"[min(i, 1)])
+		buf = append(append(buf, `{"Name":`...), mustMarshal(pe.Name)...)
+		buf = append(append(buf, `,"Code":`...), mustMarshal(pe.Code.ID)...)
+		buf = append(buf, `,"Trials":`...)
+		if len(pe.Trials) == 0 {
+			buf = append(buf, "null"...)
 		}
-		es = append(es, e)
+		for j := range pe.Trials {
+			buf = append(append(append(buf, "[,"[min(j, 1)], '"'), pe.Trials[j].ID...), '"')
+			if len(buf) > 1<<15 {
+				h.Write(buf)
+				buf = buf[:0]
+			}
+		}
+		if len(pe.Trials) > 0 {
+			buf = append(buf, ']')
+		}
+		h.Write(append(buf, '}'))
+		buf = []byte("]")
 	}
-	return sha(s, es)
+	h.Write(buf)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // SpecDigest is the hash of the resolved spec alone: the same for every spelling of it.
-func SpecDigest(s *Spec) string { return sha(s) }
-
-func sha(vs ...any) string {
-	h := sha256.New()
-	for _, v := range vs {
-		b, err := marshal(v)
-		if err != nil {
-			panic("plan: " + err.Error()) // the types of a Spec always encode
-		}
-		h.Write(b)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+func SpecDigest(s *Spec) string {
+	sum := sha256.Sum256(mustMarshal(s))
+	return hex.EncodeToString(sum[:])
 }
 
 // choices says for each host whether e may use it, and if not why.

@@ -101,8 +101,8 @@ func TestTheOrderOfParametersIsNoPartOfTheID(t *testing.T) {
 func TestLiteralBracesAreNotTakenForAPlaceholder(t *testing.T) {
 	a := trials(t, func(e *Experiment) { e.Command = []string{"p", "{xrun.out}"} })
 	b := trials(t, func(e *Experiment) { e.Command = []string{"p", "{{xrun.out}}"} })
-	if a[0].Command[1] != b[0].Command[1] {
-		t.Fatalf("%q, %q", a[0].Command, b[0].Command)
+	if a[0].Command()[1] != b[0].Command()[1] {
+		t.Fatalf("%q, %q", a[0].Command(), b[0].Command())
 	}
 	if a[0].ID == b[0].ID {
 		t.Error("a placeholder and the same text in braces have one id")
@@ -143,7 +143,7 @@ func TestIDsAreTheSameForEver(t *testing.T) {
 	if diff := cmp.Diff([]string{"3hvhozwhldnv", "pspe3md5phxg"}, ids(got)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"code", "command", "env", "objective", "params", "seed"}, sortedKeys(got[0].Parts)); diff != "" {
+	if diff := cmp.Diff([]string{"code", "command", "env", "objective", "params", "seed"}, sortedKeys(got[0].Parts())); diff != "" {
 		t.Error(diff)
 	}
 }

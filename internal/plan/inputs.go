@@ -83,7 +83,7 @@ func (ups upstreams) hash(in Input, ids []string) string {
 // whole stands for all that an experiment can find, where its trials are not known: those of a loop, or of a sweep over
 // files on a host.
 func (id *identity) whole(e *Experiment) string {
-	parts := []string{id.base, hashJSON([]any{
+	parts := []string{string(id.base), hashJSON([]any{
 		e.Mode, e.Command, e.Env, e.Params, e.Objective, e.Metrics, e.Seeds, e.Sweep, e.Loop, e.Claim, e.Criteria,
 	})}
 	fixed := make(Params, 0, len(e.Params))

@@ -69,21 +69,38 @@ const (
 	Lost    Why = "lost"
 )
 
-// A Trial is a point with one seed on one version of the code.
+// A Trial is a point with one seed on one version of the code. There may be very many of them: what follows from the rest
+// is made when it is asked for.
 type Trial struct {
-	ID      string   `json:"id"`
-	Params  Params   `json:"params"`
-	Seed    int64    `json:"seed"`
-	Command []string `json:"command"` // placeholders that only a host can fill are left as they are
-	Why     Why      `json:"why"`
-	Changed []string `json:"changed"` // what changed since the last trial at this point: fields of the spec, files of the code
-	EstS    *float64 `json:"est_s"`
+	ID      string
+	Params  Params
+	Seed    int64
+	Why     Why
+	Changed []string // what changed since the last trial at this point: fields of the spec, files of the code
+	EstS    *float64
 	// Code is the id of the code this trial runs; in a loop every candidate has its own.
-	Code string `json:"code"`
+	Code string
 	// FailedBefore: the last trial at this point, whatever its id, failed or was lost.
-	FailedBefore bool `json:"-"`
-	// Parts are the hashes of what the id is made of, by field.
-	Parts Parts `json:"-"`
+	FailedBefore bool
+
+	identity *identity // of a trial that was built
+	argv     []string  // of one that was read
+}
+
+// Command is the argv. Placeholders that only a host can fill are left as they are.
+func (t *Trial) Command() []string {
+	if t.identity == nil {
+		return t.argv
+	}
+	return t.identity.command.Argv(Binding{Params: t.Params, Seed: t.Seed})
+}
+
+// Parts are the hashes of what the id is made of; nil of a trial that was read from a file.
+func (t *Trial) Parts() Parts {
+	if t.identity == nil {
+		return nil
+	}
+	return t.identity.parts(t)
 }
 
 // Parts are short hashes by field of the spec ("command", "env", "params", "code", …).

@@ -12,7 +12,7 @@ func whys(t *testing.T, state string, edit func(*Experiment, *Basis, *Past)) (fi
 	e := experiment()
 	code := map[string]*Manifest{"lr": {ID: "c"}}
 	before := build(t, Basis{Spec: specOf(e), Code: code}).Experiments[0].Trials[0]
-	past := Past{Run: "r1", ID: before.ID, State: state, Parts: before.Parts, Code: "c", DurationS: 60}
+	past := Past{Run: "r1", ID: before.ID, State: state, Parts: before.Parts(), Code: "c", DurationS: 60}
 	in := Basis{Code: code}
 	if edit != nil {
 		edit(&e, &in, &past)
@@ -73,7 +73,7 @@ func TestWhatChangedSinceTheLastTrialAtAPoint(t *testing.T) {
 		"something that is gone": {
 			func(e *Experiment, _ *Basis, p *Past) {
 				p.Parts = Parts{"container": "x"}
-				for k, v := range build(t, Basis{Spec: specOf(experiment()), Code: map[string]*Manifest{"lr": {ID: "c"}}}).Experiments[0].Trials[0].Parts {
+				for k, v := range build(t, Basis{Spec: specOf(experiment()), Code: map[string]*Manifest{"lr": {ID: "c"}}}).Experiments[0].Trials[0].Parts() {
 					p.Parts[k] = v
 				}
 				p.ID = "another"
