@@ -93,15 +93,14 @@ func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 
 // build plans the job with what the ledger knows.
 func (a *app) build(ctx context.Context, j *job, l *ledger.Ledger) (*plan.Plan, error) {
-	h, err := history(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	return buildPlan(j.basis(h))
+	return buildPlan(j.basis(history(ctx, l)))
 }
 
 func buildPlan(b plan.Basis) (*plan.Plan, error) {
 	p, err := plan.Build(b)
+	if e, ok := errors.AsType[*plan.HistoryError](err); ok {
+		return nil, e.Err
+	}
 	if err != nil {
 		return nil, &cliError{code: exitUsage, kind: "spec", msg: err.Error()}
 	}

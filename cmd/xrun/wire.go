@@ -213,35 +213,39 @@ func planFiles(m *checkpoint.Manifest) []plan.CodeFile {
 	return out
 }
 
-// history reads what earlier runs found.
-func history(ctx context.Context, l *ledger.Ledger) (plan.History, error) {
-	h := plan.History{ByID: map[string]plan.Past{}, ByPoint: map[string]plan.Past{}, Codes: map[string][]plan.CodeFile{}}
-	results, err := l.Results(ctx)
-	if err != nil {
-		return h, err
+// history is what earlier runs found. It is read when a plan is made.
+func history(ctx context.Context, l *ledger.Ledger) plan.History {
+	past := func(r ledger.Result) plan.Past {
+		return plan.Past{ID: r.Trial, State: string(r.State), Code: r.Code, DurationS: r.DurationS}
 	}
-	for _, r := range results {
-		h.ByID[r.Trial] = plan.Past{Run: r.Run, ID: r.Trial, State: string(r.State), Parts: r.Parts, Code: r.Code, DurationS: r.DurationS}
+	return plan.History{
+		Results: func(yield func(plan.Past, error) bool) {
+			for r, err := range l.Results(ctx) {
+				if !yield(past(r), err) {
+					return
+				}
+			}
+		},
+		Points: func(yield func(plan.PastPoint, error) bool) {
+			for r, err := range l.Points(ctx) {
+				parts := func() (plan.Parts, error) { return r.Parts() }
+				if !yield(plan.PastPoint{Past: past(r.Result), Point: r.Point, Parts: parts}, err) {
+					return
+				}
+			}
+		},
+		Code: func(id string) ([]plan.CodeFile, error) {
+			files, err := l.Code(ctx, id)
+			if files == nil || err != nil {
+				return nil, err
+			}
+			out := make([]plan.CodeFile, len(files))
+			for i, f := range files {
+				out[i] = plan.CodeFile(f)
+			}
+			return out, nil
+		},
 	}
-	points, err := l.Points(ctx)
-	if err != nil {
-		return h, err
-	}
-	for point, trial := range points {
-		if p, ok := h.ByID[trial]; ok {
-			h.ByPoint[point] = p
-		}
-	}
-	codes, err := l.Codes(ctx)
-	if err != nil {
-		return h, err
-	}
-	for id, files := range codes {
-		for _, f := range files {
-			h.Codes[id] = append(h.Codes[id], plan.CodeFile(f))
-		}
-	}
-	return h, nil
 }
 
 // trees are the shipped bytes by code id, as hosts take them.

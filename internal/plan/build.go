@@ -57,7 +57,13 @@ func buildAll(in Basis, p *Plan) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	if err := judgeAll(in, planned); err != nil {
+		return err
+	}
 	for i := range planned {
+		if e := &in.Spec.Experiments[i]; e.Loop == nil && e.glob() == "" {
+			planned[i].Estimate = sweepEstimate(e, planned[i].Trials, slots(in.Spec, planned[i].Hosts))
+		}
 		p.Experiments = append(p.Experiments, *planned[i])
 		p.Warnings = append(p.Warnings, warnings[i]...)
 	}
@@ -99,21 +105,19 @@ func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment
 	for p := range points {
 		sorted := sortedByName(p)
 		for _, seed := range e.Seeds {
-			t := Trial{Params: p, Seed: seed, Changed: noChange}
+			t := Trial{Params: p, Seed: seed, Why: New, Changed: noChange}
 			h.hash(&t, sorted)
 			if _, ok := seen[t.ID]; ok {
 				repeated++
 				continue
 			}
 			seen[t.ID] = struct{}{}
-			judge(&t, e, code, in)
 			pe.Trials = append(pe.Trials, t)
 		}
 	}
 	if repeated > 0 {
 		warnings = append(warnings, fmt.Sprintf("experiment %s: %d of its trials stand there twice and are run once", e.Name, repeated))
 	}
-	pe.Estimate = sweepEstimate(e, pe.Trials, slots(in.Spec, pe.Hosts))
 	return pe, warnings, nil
 }
 
@@ -127,39 +131,6 @@ func (e *Experiment) atMost() int64 {
 		n, _ = e.Sweep.count()
 	}
 	return min(times(n, int64(len(e.Seeds))), maxAxis)
-}
-
-// judge says why a trial is in the plan.
-func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
-	t.Why = New
-	past, ok := in.History.ByID[t.ID]
-	if ok && past.DurationS > 0 {
-		t.EstS = new(past.DurationS)
-	}
-	switch {
-	case ok && past.State == "succeeded":
-		if e.Reuse == "identity" && !in.Fresh && !past.Gone {
-			t.Why = Reused
-		}
-		return
-	case ok && (past.State == "failed" || past.State == "stopped_early"):
-		t.Why, t.FailedBefore = Failed, true
-		return
-	case ok && past.State == "lost":
-		t.Why, t.FailedBefore = Lost, true
-		return
-	case ok:
-		return
-	}
-	last, ok := in.History.ByPoint[PointKey(e.Name, t.Params, t.Seed)]
-	if !ok {
-		return
-	}
-	if last.DurationS > 0 {
-		t.EstS = new(last.DurationS)
-	}
-	t.Why, t.FailedBefore = Changed, last.State == "failed" || last.State == "lost"
-	t.Changed = changed(t.Parts(), last, code.Files, in.History.Codes)
 }
 
 // glob names the first axis that only a host can list, or "".

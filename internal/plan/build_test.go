@@ -132,7 +132,7 @@ func TestEveryKeyOfThePlanIsThere(t *testing.T) {
 func TestTheDigestDoesNotDependOnWhatWasDoneBefore(t *testing.T) {
 	s := specOf(experiment())
 	before := build(t, Basis{Spec: s})
-	h := History{ByID: map[string]Past{before.Experiments[0].Trials[0].ID: {State: "succeeded", DurationS: 5}}}
+	h := remembered(PastPoint{Past: Past{ID: before.Experiments[0].Trials[0].ID, State: "succeeded", DurationS: 5}})
 	yes, commit := true, "abc"
 	after := build(t, Basis{Spec: s, History: h, XrunVersion: "2", Commit: &commit, Dirty: &yes, Hosts: []string{"nowhere"}, Warnings: []string{"w"}})
 	if after.Experiments[0].Trials[0].Why != Reused {

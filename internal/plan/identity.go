@@ -41,6 +41,7 @@ func mustMarshal(v any) []byte {
 
 // identity makes the parts and the id of the trials of one experiment. What is the same for all of them is hashed once.
 type identity struct {
+	spec    *Experiment
 	command *Command
 	shared  Parts
 	base    []byte // how the text of an id begins
@@ -76,7 +77,7 @@ func newIdentity(e *Experiment, code string, setup []CodeFile, ups upstreams) *i
 	for name, v := range e.Data {
 		add("data: "+name, true, v)
 	}
-	id := &identity{command: ParseCommand(e.Command, e.Env), shared: shared}
+	id := &identity{spec: e, command: ParseCommand(e.Command, e.Env), shared: shared}
 	for _, name := range sortedKeys(e.Inputs) {
 		part := "inputs: " + name
 		if in := e.Inputs[name]; in.Trial == "same" && len(ups[in.Experiment].trials) > 0 {
@@ -184,52 +185,4 @@ func appendPoint(dst []byte, sorted Params) []byte {
 // PointKey names a point with a seed within an experiment, whatever the code and the command.
 func PointKey(experiment string, ps Params, seed int64) string {
 	return shortHash(experiment + "\x00" + strconv.FormatInt(seed, 10) + "\x00" + pointText(ps))
-}
-
-// changed lists what differs between a trial and the last one at its point: files of the code ("code: train.py"), and
-// fields of the spec ("env").
-func changed(now Parts, past Past, files []CodeFile, codes map[string][]CodeFile) []string {
-	var out []string
-	for name, hash := range now {
-		if past.Parts[name] != hash && name != "code" {
-			out = append(out, name)
-		}
-	}
-	for name := range past.Parts {
-		if _, ok := now[name]; !ok {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	if now["code"] != past.Code {
-		out = append(out, changedFiles(files, codes[past.Code])...)
-	}
-	return out
-}
-
-func changedFiles(now, before []CodeFile) []string {
-	if before == nil {
-		return []string{"code"}
-	}
-	old := map[string]string{}
-	for _, f := range before {
-		if !f.Ignored {
-			old[f.Path] = f.Mode + f.SHA256
-		}
-	}
-	var out []string
-	for _, f := range now {
-		if f.Ignored {
-			continue
-		}
-		if old[f.Path] != f.Mode+f.SHA256 {
-			out = append(out, "code: "+f.Path)
-		}
-		delete(old, f.Path)
-	}
-	for path := range old {
-		out = append(out, "code: "+path)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -144,8 +144,7 @@ func TestWhatChangedNamesTheInputTheDataAndTheFile(t *testing.T) {
 	base := experiment(func(e *Experiment) { e.Name = "base" })
 	in := Basis{Spec: specOf(e, base), SetupFiles: map[string][]CodeFile{"tuned": {{Path: "uv.lock", SHA256: "1"}, {Path: "x", SHA256: "1"}}}}
 	old := build(t, in).Experiments[0].Trials[0]
-	past := Past{ID: old.ID, State: "succeeded", Parts: old.Parts()}
-	in.History = History{ByPoint: map[string]Past{PointKey("tuned", old.Params, 0): past}}
+	in.History = remembered(PastPoint{Past{ID: old.ID, State: "succeeded"}, PointKey("tuned", old.Params, 0), partsOf(old.Parts())})
 	in.SetupFiles["tuned"][0].SHA256 = "2"
 	in.Spec.Experiments[0].Data["corpus"] = "v2"
 	in.Spec.Experiments[1].Env = map[string]string{"A": "1"}

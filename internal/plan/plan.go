@@ -84,6 +84,7 @@ type Trial struct {
 	FailedBefore bool
 
 	identity *identity // of a trial that was built
+	twin     *Trial    // of another experiment, while the history is read
 	argv     []string  // of one that was read
 }
 
@@ -120,26 +121,4 @@ type CodeFile struct {
 	SHA256  string `json:"sha256"`
 	Size    int64  `json:"size"`
 	Ignored bool   `json:"ignored,omitempty"`
-}
-
-// History is what earlier runs found, as far as a plan depends on it. The zero History is "no history".
-type History struct {
-	// ByID holds, by trial id, the newest trial with that id; a successful one wins over a later failure.
-	ByID map[string]Past
-	// ByPoint holds, by PointKey, the newest trial of an experiment at a point, whatever its id.
-	ByPoint map[string]Past
-	// Codes holds the files of earlier codes, by code id.
-	Codes map[string][]CodeFile
-}
-
-// A Past is one trial of an earlier run.
-type Past struct {
-	Run       string
-	ID        string
-	State     string // one of the final states of a trial, or "running"
-	Parts     Parts
-	Code      string
-	DurationS float64 // of its last attempt, in seconds; 0 unknown
-	// Gone is set where a result cannot be reused because an artifact that is needed is no longer there.
-	Gone bool
 }
