@@ -37,6 +37,7 @@ type job struct {
 	manifests map[string]*checkpoint.Manifest // by experiment
 	setup     map[string][]plan.CodeFile      // by experiment: the files that setup.key names
 	warnings  []string
+	realFiles []string // the files of the spec, without links
 }
 
 // evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
@@ -146,7 +147,7 @@ func codeError(experiment string, err error) error {
 
 // selection says what an experiment ships.
 func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
-	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
+	omit := append(j.specFilesIn(codeDir(e)), j.state, filepath.Join(j.spec.Root, stateName))
 	if cache, err := os.UserCacheDir(); err == nil {
 		omit = append(omit, filepath.Join(cache, "xrun")) // jobs lie there: never code, even where the code is the home directory
 	}
@@ -160,6 +161,37 @@ func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
 		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
 		Omit: sortedUnique(omit), OmitFile: specfile.Finder(), MaxSize: int64(e.Code.MaxSize),
 	}
+}
+
+// specFilesIn are the files of the spec that lie in a directory, as they are spelled or as links lead. A thousand packages
+// have a thousand files, and each ships its own directory: only those there need be asked about for every file.
+func (j *job) specFilesIn(dir string) []string {
+	if j.realFiles == nil {
+		j.realFiles = make([]string, len(j.spec.AbsFiles))
+		for i, f := range j.spec.AbsFiles {
+			j.realFiles[i] = real(f)
+		}
+	}
+	var out []string
+	realDir := real(dir)
+	for i, f := range j.spec.AbsFiles {
+		if below(dir, f) || below(realDir, j.realFiles[i]) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func real(path string) string {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return path
+}
+
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 // basis gathers what the plan depends on.
@@ -177,9 +209,13 @@ func (j *job) basis(history plan.History) plan.Basis {
 		names = append(names, name)
 	}
 	sort.Strings(names)
+	known := map[*checkpoint.Manifest]*plan.Manifest{} // a thousand experiments of one repository have one list of files
 	for _, name := range names {
 		m := j.manifests[name]
-		b.Code[name] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+		if known[m] == nil {
+			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+		}
+		b.Code[name] = known[m]
 		if m.Commit != "" && b.Commit == nil {
 			b.Commit, b.Dirty = &m.Commit, new(bool)
 		}
@@ -192,13 +228,8 @@ func (j *job) basis(history plan.History) plan.Basis {
 
 // within is dir relative to root, as a reader of the repository would write it.
 func within(root, dir string) string {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(root, dir)
+	dir = real(dir)
+	rel, err := filepath.Rel(real(root), dir)
 	if err != nil {
 		return dir
 	}

@@ -87,9 +87,7 @@ func judgeAll(in Basis, experiments []*PlannedExperiment) error {
 
 // seen judges a trial by the newest one with its id.
 func (j *judge) seen(t *Trial, past Past) {
-	if past.DurationS > 0 {
-		t.EstS = new(past.DurationS)
-	}
+	t.follow(past)
 	switch past.State {
 	case "succeeded":
 		if t.identity.spec.Reuse == "identity" && !j.in.Fresh && !past.Gone {
@@ -99,6 +97,19 @@ func (j *judge) seen(t *Trial, past Past) {
 		t.Why, t.FailedBefore = Failed, true
 	case "lost":
 		t.Why, t.FailedBefore = Lost, true
+	}
+}
+
+// follow notes the trial of an earlier run that stands for t.
+func (t *Trial) follow(past Past) {
+	if past.DurationS > 0 {
+		t.EstS = new(past.DurationS)
+	}
+	t.LastState = "running"
+	for _, s := range []string{"succeeded", "failed", "stopped_early", "cancelled", "lost", "not_run", "reused", "superseded"} {
+		if past.State == s {
+			t.LastState = s // and not the text that was read, once for each trial
+		}
 	}
 }
 
@@ -125,9 +136,7 @@ func (j *judge) byPoint() error {
 		if err != nil {
 			return err
 		}
-		if past.DurationS > 0 {
-			t.EstS = new(past.DurationS)
-		}
+		t.follow(past.Past)
 		t.Why, t.FailedBefore = Changed, past.State == "failed" || past.State == "lost"
 		t.Changed = j.shared(changedParts(t.Parts(), parts))
 		if t.Code != past.Code {

@@ -82,6 +82,8 @@ type Trial struct {
 	Code string
 	// FailedBefore: the last trial at this point, whatever its id, failed or was lost.
 	FailedBefore bool
+	// LastState is the state of that trial, which took EstS; "" if there is none.
+	LastState string
 
 	identity *identity // of a trial that was built
 	twin     *Trial    // of another experiment, while the history is read

@@ -48,6 +48,9 @@ func TestWhyATrialIsInThePlan(t *testing.T) {
 		if first.EstS == nil || *first.EstS != 60 || second.EstS != nil {
 			t.Errorf("%s: estimates %v, %v", name, first.EstS, second.EstS)
 		}
+		if first.LastState != c.state || second.LastState != "" {
+			t.Errorf("%s: after one that is %q, and one that is %q", name, first.LastState, second.LastState)
+		}
 		if len(first.Changed) != 0 || first.Changed == nil {
 			t.Errorf("%s: changed %v", name, first.Changed)
 		}
