@@ -49,7 +49,8 @@ examples:
 
 # Figures beside those of peers, in one run; never fails
 bench:
-    -go test ./cmd/xrun -run '^$' -bench . -benchtime 1x
+    -go test ./cmd/xrun -run '^$' -bench Figures -benchtime 1x -timeout 30m
+    -go test ./cmd/xrun -run '^$' -bench 'Run|Report' -benchtime 1x
     -go test ./internal/... -run '^$' -bench .
 
 # All repetitions in full: kills, fuzzing, races

@@ -155,7 +155,7 @@ func trialPlanned(t *task, index int) (ledger.TrialPlanned, error) {
 	return ledger.TrialPlanned{
 		Key: t.key(), Index: index, Params: params, Seed: t.trial.Seed,
 		Point: plan.PointKey(t.exp.spec.Name, t.trial.Params, t.trial.Seed),
-		Code:  t.trial.Code, Command: t.trial.Command, Parts: t.trial.Parts,
+		Code:  t.trial.Code, Command: t.trial.Command(), Parts: t.trial.Parts(),
 		Why: string(t.trial.Why), Changed: t.trial.Changed,
 	}, nil
 }

@@ -76,7 +76,7 @@ func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, host
 	a.data, a.inputs, a.chain = h.data, t.inputs, n
 	a.secrets = r.Secrets[a.Experiment]
 	if t.exp.spec.Setup != nil {
-		a.setup = t.trial.Parts["setup"]
+		a.setup = t.exp.spec.SetupKey(t.trial.Parts())
 	}
 	if t.chain.first > 0 && t.chain.host == h.name {
 		a.chain, a.goesOn = t.chain.first, true

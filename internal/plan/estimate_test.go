@@ -13,11 +13,11 @@ func estimated(t *testing.T, took []float64, states []string, edits ...func(*Exp
 	e := experiment(append([]func(*Experiment){sweep(Sweep{Grid: Axes{list("lr", 1, 2, 3, 4)}})}, edits...)...)
 	s := specOf(e)
 	s.Hosts[0].Slots = 2
-	h := History{ByID: map[string]Past{}}
+	var h []PastPoint
 	for i, tr := range build(t, Basis{Spec: s}).Experiments[0].Trials[:len(took)] {
-		h.ByID[tr.ID] = Past{ID: tr.ID, State: states[i], DurationS: took[i]}
+		h = append(h, PastPoint{Past: Past{ID: tr.ID, State: states[i], DurationS: took[i]}})
 	}
-	p := build(t, Basis{Spec: s, History: h})
+	p := build(t, Basis{Spec: s, History: remembered(h...)})
 	if diff := cmp.Diff(p.Experiments[0].Estimate, p.Estimate); diff != "" {
 		t.Errorf("the sum over one experiment: %s", diff)
 	}

@@ -233,7 +233,7 @@ func literal(arg string) (string, bool) {
 			return "", false
 		}
 	}
-	return t.fill(nil, false), true
+	return string(t.appendTo(nil, &Binding{}, false)), true
 }
 
 // A command is one argv of the spec.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -69,6 +70,8 @@ func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, 
 	}
 	debug.SetMaxStack(maxStack)
 	_, before := memory()
+	thrifty := lavish()
+	defer thrifty()
 	done := make(chan result, 1)
 	go func() {
 		var r result
@@ -94,9 +97,23 @@ func bounded[T any](ctx context.Context, limit uint64, f func() (T, error)) (T, 
 				return none, endless
 			} else if heap > limit {
 				return none, tooLarge(limit)
+			} else if heap > limit/8 {
+				thrifty()
 			}
 		}
 	}
+}
+
+// lavish collects garbage a few times only while the heap is small, which saves a sixth of the time of an evaluation: most
+// of what it makes lives to its end. What it returns goes back to the usual thrift. A user who has set GOGC knows better.
+func lavish() (thrifty func()) {
+	const usual, generous = 100, 400
+	before := debug.SetGCPercent(generous)
+	if before != usual {
+		debug.SetGCPercent(before)
+		return func() {}
+	}
+	return sync.OnceFunc(func() { debug.SetGCPercent(usual) })
 }
 
 // memory is what the heap's objects and all stacks take.

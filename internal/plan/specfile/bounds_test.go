@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,21 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	got := messages(t, specfile.Options{Dir: dir})
 	if strings.Contains(got, "secret\n") || !strings.Contains(got, "link.cue: this link leads out of the repository") {
 		t.Error(got)
+	}
+}
+
+// While a spec is evaluated garbage is collected less often; afterwards as before, and as a user wants it always.
+func TestLoadingLeavesTheCollectorAsItWas(t *testing.T) {
+	dir := tree(t, "-- exp.cue --\n"+spec("experiments: a: "+minimal))
+	usual := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(usual)
+	for _, percent := range []int{100, 50} {
+		debug.SetGCPercent(percent)
+		if _, err := specfile.Load(t.Context(), specfile.Options{Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		if after := debug.SetGCPercent(100); after != percent {
+			t.Errorf("the collector was at %d, and is at %d", percent, after)
+		}
 	}
 }
