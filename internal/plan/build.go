@@ -62,7 +62,7 @@ func buildAll(in Basis, p *Plan) error {
 	}
 	for i := range planned {
 		if e := &in.Spec.Experiments[i]; e.Loop == nil && e.glob() == "" {
-			planned[i].Estimate = sweepEstimate(e, planned[i].Trials, slots(in.Spec, planned[i].Hosts))
+			planned[i].Estimate = sweepEstimate(e, planned[i].Trials, slots(in.Spec, e, planned[i].Hosts))
 		}
 		p.Experiments = append(p.Experiments, *planned[i])
 		p.Warnings = append(p.Warnings, warnings[i]...)
@@ -235,11 +235,11 @@ func (h *Host) declaredGPUs() int {
 }
 
 // slots is how many trials the eligible hosts take at once, as far as the spec tells.
-func slots(s *Spec, hosts []HostChoice) int {
+func slots(s *Spec, e *Experiment, hosts []HostChoice) int {
 	n := 0
 	for i, c := range hosts {
 		if c.Eligible {
-			n += max(1, s.Hosts[i].Slots)
+			n += max(1, s.Hosts[i].slotsFor(e)) // one where only the host can tell
 		}
 	}
 	return n

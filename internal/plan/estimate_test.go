@@ -91,3 +91,21 @@ func TestPhasesOfALoop(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAHostTakesAsManyTrialsAsItHasGPUsForThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		gpus  GPUs
+		needs Needs
+		want  int
+	}{
+		"slots":         {GPUs{Auto: true}, Needs{}, 3},
+		"two each":      {GPUs{Count: ptr(5)}, Needs{GPUs: 2, PerGPU: 1}, 2},
+		"four a GPU":    {GPUs{List: []Value{IntValue(0), IntValue(3)}}, Needs{GPUs: 1, PerGPU: 4}, 8},
+		"only it knows": {GPUs{Auto: true}, Needs{GPUs: 1, PerGPU: 1}, 1},
+	} {
+		s := &Spec{Hosts: []Host{{Name: "a", Slots: 3, GPUs: c.gpus}, {Name: "b", Slots: 9}}}
+		if got := slots(s, &Experiment{Needs: c.needs}, []HostChoice{{Name: "a", Eligible: true}, {Name: "b"}}); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
