@@ -68,6 +68,16 @@ func (h *handed) remove(t *task) {
 	delete(h.jobs, t)
 }
 
+// of is the job of a task, if a host has it.
+func (h *handed) of(t *task) []handedJob {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if j, ok := h.jobs[t]; ok {
+		return []handedJob{j}
+	}
+	return nil
+}
+
 // on are the jobs that a host has.
 func (h *handed) on(host Host) map[*task]handedJob {
 	h.mu.Lock()

@@ -78,6 +78,9 @@ func (d *declaration) experiment(ctx context.Context, pe *plan.PlannedExperiment
 			return err
 		}
 	}
+	if spec.Sweep != nil {
+		e.ladder = newLadder(spec.Sweep.EarlyStop)
+	}
 	var adopted []*task
 	for i := range pe.Trials {
 		t, err := d.trial(ctx, e, i)

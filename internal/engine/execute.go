@@ -27,6 +27,10 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	f := newFollower(a, r.Record, r.redact, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
+	if t.exp.ladder != nil {
+		f.climb = newClimber(a.exp, func(p progress) { r.results <- result{task: t, host: h, at: &p} })
+		f.rewind()
+	}
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
 		f.rewind()

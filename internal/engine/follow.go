@@ -32,6 +32,7 @@ type follower struct {
 	a       attempt
 	record  Recorder
 	redact  *Redactor
+	climb   *climber         // nil: nothing is stopped early
 	clean   *redactingWriter // what comes out of it is read
 	now     func() time.Time
 	printed func()      // called once, when the objective was first printed; may be nil
@@ -71,6 +72,9 @@ func (f *follower) rewind() {
 	ws := logWants(wants(f.a.exp))
 	if f.a.exp.Evaluate != nil {
 		ws = nil // only what the evaluation says counts
+	}
+	if f.climb != nil && !slices.ContainsFunc(ws, func(w metric.Want) bool { return w.Name == f.climb.step }) {
+		ws = append(ws, metric.Want{Name: f.climb.step, Pick: "last"})
 	}
 	f.extract = metric.New(ws, func(r metric.Reading) {
 		if r.Line > recorded[r.Metric] {
@@ -112,6 +116,12 @@ func (h heard) Write(p []byte) (int, error) {
 }
 
 func (f *follower) reading(r metric.Reading) {
+	if f.climb != nil {
+		f.climb.reading(r)
+		if !f.asked(r.Metric) {
+			return
+		}
+	}
 	if r.Metric == f.a.exp.Objective.Metric && f.printed != nil {
 		f.printed()
 		f.printed = nil
@@ -124,6 +134,12 @@ func (f *follower) reading(r metric.Reading) {
 		}
 		f.flushed = now
 	}
+}
+
+// asked reports whether the experiment asks for the metric, and not only early stop.
+func (f *follower) asked(name string) bool {
+	_, further := f.a.exp.Metrics[name]
+	return further || name == f.a.exp.Objective.Metric
 }
 
 // keep makes a reading wait for the next flush.
@@ -197,6 +213,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	}
 	_ = f.clean.Close() // heard does not fail
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
+	f.climb.close()
 	brought, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft

@@ -31,7 +31,11 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 	out.Notes = append(out.Notes, f.extract.Notes()...)
 	f.note(&out, results)
 	cause, message := f.cause(exit, results[0], lost)
+	why, early := stoppedEarly(exit)
 	switch {
+	case early && lost == nil:
+		out.State, out.Message, out.Partial = ledger.StoppedEarly, why, len(out.Metrics) > 0
+		return out
 	case cause == "":
 		out.State = ledger.Succeeded
 		v := ledger.Number(results[0].Value)

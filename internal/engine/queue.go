@@ -19,6 +19,8 @@ type task struct {
 	attempts int // made so far, in this run
 	tried    []string
 	inputs   map[string]string
+	rung     int    // of early stop, that it has to pass next
+	hopeless string // why it was stopped early
 	failed   failures
 	chain    chain
 	last     *ledger.AttemptFinished // the outcome of the newest attempt that is to be tried again
@@ -53,6 +55,7 @@ type experimentState struct {
 	took     time.Duration // they, together
 	ended    bool
 	stopped  []Request // that ask for nothing more of it
+	ladder   *ladder   // nil: no early stop
 	state    string    // the state directory
 	upstream bool      // others start from its results
 	results  []produced
@@ -283,6 +286,11 @@ func (r *run) settleExperiment(e *experimentState) error {
 	e.ended = true
 	if r.Seen != nil && r.Seen.Finished[e.spec.Name] {
 		return nil
+	}
+	if w, ok := e.neverTogether(); ok {
+		if err := r.append(w); err != nil {
+			return err
+		}
 	}
 	reason := StopComplete
 	if why := e.blown(); why != "" {

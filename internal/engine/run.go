@@ -191,6 +191,7 @@ type result struct {
 	task   *task
 	host   *hostState
 	opened bool
+	at     *progress // news of a trial that may be stopped early
 	out    ledger.AttemptFinished
 	left   bool // still running
 	err    error
@@ -332,6 +333,10 @@ func (r *run) give(h *hostState) {
 // take digests what a lane said.
 func (r *run) take(res result) error {
 	t, e := res.task, res.task.exp
+	if res.at != nil {
+		r.climb(t, *res.at)
+		return nil
+	}
 	if res.opened {
 		if res.err == nil {
 			e.gate.open()

@@ -51,9 +51,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Claim != nil, []string{"claim"}},
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
 	}
-	if e.Sweep != nil {
-		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
-	}
 	if glob := e.glob(); glob != "" {
 		_, where := e.declared()
 		fs = append(fs, unbuiltField{true, where[glob]})
