@@ -51,9 +51,5 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Claim != nil, []string{"claim"}},
 		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
 	}
-	if glob := e.glob(); glob != "" {
-		_, where := e.declared()
-		fs = append(fs, unbuiltField{true, where[glob]})
-	}
 	return fs
 }
