@@ -25,7 +25,7 @@ func (fetchCmd) Help() string {
 // Run brings them.
 func (c *fetchCmd) Run(ctx context.Context, a *app) error {
 	if strings.Count(c.Target, "/") < 2 {
-		return usageError(fmt.Errorf("fetch needs RUN/EXPERIMENT/TRIAL, not %q", c.Target))
+		return needsTrial("fetch", c.Target)
 	}
 	if _, err := checkpoint.Match(or(c.Glob, "*"), "x"); err != nil {
 		return usageError(err)

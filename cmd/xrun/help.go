@@ -146,9 +146,9 @@ XRUN_RUN_ID, XRUN_EXPERIMENT, XRUN_TRIAL_ID, XRUN_ATTEMPT, XRUN_SEED
 XRUN_PARAMS_FILE     a JSON file with the parameters
 XRUN_PARAM_<NAME>    each parameter; the name in upper case, other characters _
 XRUN_OUT             a directory; the files in it are artifacts and come home
-XRUN_SETUP_DIR       with setup: a directory per host and key, the place for a virtual environment   (not built yet)
-XRUN_CHECKPOINT_DIR  with checkpoint: a directory per trial that outlives the attempt                (not built yet)
-XRUN_RESUMED         with checkpoint: whether this attempt goes on from one                          (not built yet)
+XRUN_SETUP_DIR       with setup: a directory per host and key, the place for a virtual environment
+XRUN_CHECKPOINT_DIR  with checkpoint: a directory per trial that outlives the attempt
+XRUN_RESUMED         with checkpoint: whether this attempt goes on from one
 CUDA_VISIBLE_DEVICES empty without needs.gpus
 CUDA_DEVICE_ORDER    PCI_BUS_ID
 MASTER_PORT          a free TCP port of its own
@@ -156,7 +156,7 @@ PYTHONUNBUFFERED     1
 
 Local commands inherit the environment of xrun. Later wins: host, prelude, host.env, env, secrets, XRUN_*.
 Names that begin with XRUN_ are reserved: vet refuses them in env. Secrets reach the environment and nothing else: no plan,
-ledger, log, report or argv (not built yet: a spec with secrets is planned, and refused by run).
+ledger, log, report or argv.
 
 xrun itself reads XRUN_STATE and NO_COLOR.
 `
@@ -181,10 +181,10 @@ one printed before, is kept with the value.
 {xrun.run}, {xrun.experiment}, {xrun.trial}, {xrun.attempt}, {xrun.gpus}
 {xrun.out}      the directory for artifacts, XRUN_OUT
 {xrun.port}     a free TCP port, MASTER_PORT
-{xrun.setup}    the directory of setup, XRUN_SETUP_DIR              (not built yet)
-{xrun.checkpoint}  the directory of checkpoint, XRUN_CHECKPOINT_DIR (not built yet)
-{data.NAME}     the path of a data set on this host                 (not built yet)
-{inputs.NAME}   the path of another trial's artifact on this host   (not built yet)
+{xrun.setup}    the directory of setup, XRUN_SETUP_DIR
+{xrun.checkpoint}  the directory of checkpoint, XRUN_CHECKPOINT_DIR
+{data.NAME}     the path of a data set on this host
+{inputs.NAME}   the path of another trial's artifact on this host
 {params}        as an element of its own: k=v for every parameter, sorted; {params:--} gives --k=v; a parameter that
                 this point does not have is left out
 

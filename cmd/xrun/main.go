@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return a.fail(err)
 	}
 	if err != nil {
-		return a.fail(usageError(err))
+		return a.fail(parseError(err))
 	}
 	if err := a.prepare(&c.globals); err != nil {
 		return a.fail(err)

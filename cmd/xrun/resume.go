@@ -40,7 +40,7 @@ func (c *resumeCmd) Run(ctx context.Context, a *app) error {
 	}
 	s, err := a.open(ctx, state, "fail")
 	if e, ok := errors.AsType[*cliError](err); ok && e.kind == "overlap" {
-		e.code, e.kind = exitSkipped, "skipped"
+		e.code, e.kind, e.hint = exitSkipped, "skipped", "it goes on by itself: `xrun show last` says how far it is, `xrun stop` ends it"
 	}
 	if err != nil {
 		return err

@@ -225,7 +225,7 @@ func (s *session) listen(ctx context.Context) error {
 		return err
 	}
 	s.events = f
-	live := report.NewLive(s.app.stderr, s.app.Quiet)
+	live := report.NewLive(s.app.stderr, s.app.Quiet).In(s.state)
 	for e, err := range s.ledger.Events(ctx, s.id) {
 		if err != nil {
 			return err

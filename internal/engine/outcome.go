@@ -127,9 +127,11 @@ func (f *follower) stepCause(exit hosts.Exit) (Cause, string) {
 }
 
 var (
-	missingRE = regexp.MustCompile(`ModuleNotFoundError: No module named '?([^'\s]+)|ImportError: (.+)|error while loading shared libraries: (\S+)`)
+	missingRE = regexp.MustCompile(`ModuleNotFoundError: No module named ('[^'\n]*'|\S+)|ImportError: (.+)|error while loading shared libraries: (\S+)`)
 	oomGPU    = regexp.MustCompile(`CUDA out of memory|OutOfMemoryError: CUDA|HIP out of memory|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED: Out of memory`)
-	diskFull  = regexp.MustCompile(`No space left on device|\[Errno 28\]`)
+	// jobLine is what a shell puts before what it says of a job's script: where that lies tells the user nothing.
+	jobLine  = regexp.MustCompile(`^\S+/job: (line )?[0-9]+: (exec: )?`)
+	diskFull = regexp.MustCompile(`No space left on device|\[Errno 28\]`)
 )
 
 // exitCause is the cause of an exit status other than 0, as far as the end of the log tells it.
@@ -138,7 +140,7 @@ func (f *follower) exitCause(code int) (Cause, string) {
 	last := f.tail.excerpt(1)
 	switch {
 	case code == 126 || code == 127:
-		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s", f.a.host, last)
+		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s", f.a.host, jobLine.ReplaceAllString(last, ""))
 	case code == 137:
 		return CauseKilled, "killed by signal 9 (memory is the usual cause)"
 	case oomGPU.MatchString(end):

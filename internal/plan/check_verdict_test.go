@@ -6,7 +6,7 @@ func TestThresholdsAreInOrderForTheDirection(t *testing.T) {
 	criteria := func(direction string, k Criteria) func(*Experiment) {
 		return func(e *Experiment) {
 			looped(Loop{Candidates: []Candidate{{Ref: "x"}}})(e)
-			e.Objective.Direction, e.Criteria = direction, &k
+			e.Objective, e.Criteria = Objective{Metric: "score", Direction: direction}, &k
 		}
 	}
 	p := func(f float64) *float64 { return &f }

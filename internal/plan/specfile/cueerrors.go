@@ -196,6 +196,9 @@ func (d *diagnosis) meant(path []string) string {
 	if how := rewritten(f, lit); how != "" {
 		return how
 	}
+	if how := axis(path, lit); how != "" {
+		return how
+	}
 	text := unquote(lit.Value)
 	var words []string
 	for _, x := range alternatives(f.expr) {

@@ -311,6 +311,9 @@ func (d *diagnosis) unknown(s *shape, name string, path, present []string, discr
 		near, ok = meantField(name, allowed)
 	}
 	hint := "did you mean " + quote(near) + "?"
+	if owner := s.owner(name, allowed); owner != "" {
+		near, ok, hint = owner, true, name+" belongs into "+owner+": "+owner+": "+name+": …"
+	}
 	if !ok && len(path) > 1 && path[len(path)-2] == "sweep" {
 		hint = "an axis belongs into grid: sweep: grid: " + name + ": …"
 	} else if !ok {
@@ -321,6 +324,25 @@ func (d *diagnosis) unknown(s *shape, name string, path, present []string, discr
 	}
 	d.found(path, pos, path, "unknown field "+quote(name), hint)
 	return near
+}
+
+// owner is the one field of those allowed in which a field of that name belongs; "" if none or several have it, or if
+// users of other tools mean another by it: a timeout is that of the trial, and not the setup's.
+func (s *shape) owner(name string, allowed []string) string {
+	owner, words := "", otherWords[name]
+	for _, f := range s.fields {
+		if f.shape == nil || !slices.Contains(allowed, f.name) || !slices.ContainsFunc(f.shape.fields, func(g *field) bool { return g.name == name }) {
+			continue
+		}
+		if owner != "" && owner != f.name {
+			return ""
+		}
+		owner = f.name
+	}
+	if len(words) > 0 && !slices.Contains(words, owner) {
+		return ""
+	}
+	return owner
 }
 
 // nameRules say in words what the patterns of the schema allow.

@@ -107,6 +107,8 @@ func size(text string) string {
 func rewritten(f *field, lit *ast.BasicLit) string {
 	text := unquote(lit.Value)
 	switch want := describe(f.expr); {
+	case strings.HasPrefix(lit.Value, "'"): // bytes, to CUE
+		return "write double quotes: " + quote(strings.Trim(lit.Value, "'"))
 	case strings.Contains(want, "a duration"):
 		return duration(text)
 	case strings.HasPrefix(f.allowed, f.name+" is a size"):
@@ -121,6 +123,35 @@ func rewritten(f *field, lit *ast.BasicLit) string {
 		return "user and port have fields of their own"
 	}
 	return ""
+}
+
+// axis says how the one value that was given for an axis is written.
+func axis(path []string, lit *ast.BasicLit) string {
+	if len(path) < 3 || path[len(path)-3] != "sweep" || path[len(path)-2] != "grid" && path[len(path)-2] != "zip" {
+		return ""
+	}
+	if text := unquote(lit.Value); lit.Kind == token.STRING && strings.Contains(text, ",") {
+		return "write " + listed(text)
+	}
+	return fmt.Sprintf("write [%s]; a value that does not vary belongs into params: %s: %s", lit.Value, last(path), lit.Value)
+}
+
+var cueNumber = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+
+// listed is a text with commas as a list: of numbers, if they are all numbers.
+func listed(text string) string {
+	parts := strings.Split(strings.Trim(text, "[] "), ",")
+	numbers := true
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+		numbers = numbers && cueNumber.MatchString(parts[i])
+	}
+	for i := range parts {
+		if !numbers {
+			parts[i] = quote(parts[i])
+		}
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }
 
 var number = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)

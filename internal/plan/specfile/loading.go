@@ -11,6 +11,8 @@ import (
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
+
+	"github.com/xrun-dev/xrun/schema"
 )
 
 // unloadable reports why a package could not be evaluated.
@@ -87,6 +89,9 @@ func (d *diagnosis) loading(e errors.Error) {
 		}
 	case strings.HasPrefix(message, "imported and not used"):
 		suggestion = "remove the import"
+		if strings.Contains(message, quote(schema.Package)) {
+			suggestion = "use it: experiments: \"name\": schema.#Experiment & {…}; or remove the import"
+		}
 	case strings.HasPrefix(message, "reference "):
 		if name, err := strconv.Unquote(strings.Fields(message)[1]); err == nil {
 			suggestion = d.reference(name, e)

@@ -238,7 +238,7 @@ func TestInitSuggestsWhatWorks(t *testing.T) {
 	if err := os.WriteFile(name, []byte(before+strings.Join(fields, "")+"}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if e := load(t, specfile.Options{Dir: dir}).Experiments[0]; len(e.Params) != 1 || len(e.Metrics) != 1 || e.Code.Path != "../src" {
+	if e := load(t, specfile.Options{Dir: dir}).Experiments[0]; len(e.Params) != 1 || len(e.Metrics) != 1 || e.Code.Path != "../src" || len(e.Code.Exclude) != 1 {
 		t.Errorf("%+v", e)
 	}
 }
