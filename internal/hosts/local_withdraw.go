@@ -17,15 +17,14 @@ func (l *Local) Withdraw(_ context.Context, id, reason string) (taken bool, err 
 	if _, err := os.Lstat(string(d)); errors.Is(err, os.ErrNotExist) {
 		return false, l.elsewhere(id)
 	}
-	l.mu.Lock()
-	e := l.known[id]
-	waiting := e != nil && l.unqueue(e)
-	l.mu.Unlock()
-	if waiting {
-		l.settle(e, reason)
+	if l.drop(id, reason) {
 		return true, nil
 	}
-	if taken, err = d.takeOut(reason); err != nil {
+	taken, err = d.takeOut(reason)
+	if l.drop(id, reason) { // its supervisor gave it back meanwhile
+		return true, nil
+	}
+	if err != nil {
 		return false, fmt.Errorf("withdraw job %s: %w", id, diskFull(err))
 	}
 	return taken, nil

@@ -26,7 +26,8 @@ const (
 type run struct {
 	order
 	s        *supervisor
-	log, tmp int // descriptors
+	grip     *grip // of its GPUs; nil: it has none
+	log, tmp int   // descriptors
 	crew     crew
 	pidFile  int
 	started  time.Time // monotonic too
@@ -53,8 +54,8 @@ type reaped struct {
 }
 
 // run runs one job from pid file to exit file. The lock is ours. An error means that nothing was started.
-func (s *supervisor) run(o order) error {
-	r := &run{order: o, s: s}
+func (s *supervisor) run(o order, g *grip) error {
+	r := &run{order: o, s: s, grip: g}
 	var err error
 	if r.log, err = open(o.dir.file(fileLog), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
 		return err
@@ -72,14 +73,15 @@ func (s *supervisor) run(o order) error {
 	if err != nil {
 		return err
 	}
-	if env >= 0 {
-		defer unix.Close(env)
-	}
 	envs, err := o.stepEnvs()
 	if err != nil {
+		return errors.Join(err, closeIf(env))
+	}
+	envs[stepCommand] = env
+	defer closeAll(envs)
+	if err := r.showGPUs(envs); err != nil {
 		return err
 	}
-	defer closeAll(envs)
 	if r.pidFile, err = open(o.dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
 		return err
 	}
@@ -91,12 +93,18 @@ func (s *supervisor) run(o order) error {
 		return err
 	}
 	r.crew = crew{root: s.self.pid, marker: o.dir}
+	if g != nil {
+		r.crew.links, r.crew.aside = g.record.Links, g.smi.session
+	}
 	if o.Setup != nil && !r.setup(envs[stepSetup]) {
 		return r.record()
 	}
-	r.command(env)
+	r.command(envs[stepCommand])
 	if o.Evaluate != nil && r.code == 0 && !r.stopping {
 		r.evaluate(envs[stepEvaluate])
+	}
+	if g != nil && r.code != 0 && !r.stopping && !s.spent && g.fellOff() {
+		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too
 	}
 	return r.record()
 }
@@ -164,6 +172,7 @@ func (r *run) follow(main int) {
 		defer t.Stop()
 		watch, r.grewAt = t.C, r.began
 	}
+	sample := r.sampler()
 	tick := time.NewTicker(time.Hour) // only while something is being ended
 	defer tick.Stop()
 	pressing := false
@@ -187,12 +196,17 @@ func (r *run) follow(main int) {
 			}
 		case <-beat.C:
 			r.beat()
+		case <-sample:
+			r.sample()
+		case now := <-r.looked():
+			r.learn(now)
 		}
 		if r.stopping && !pressing {
 			pressing = true
 			tick.Reset(pressEvery)
 		}
 	}
+	r.grip.lookAway()
 }
 
 func (r *run) reaped(x reaped) {
@@ -200,6 +214,9 @@ func (r *run) reaped(x reaped) {
 		r.over, r.code, r.took = true, x.code, time.Since(r.began)
 	}
 	r.alone = x.alone
+	if !r.stopping && r.onlyLooked() {
+		return
+	}
 	if !r.alone && !r.stopping { // what a job leaves behind ends with it
 		r.term(min(r.grace(), leftoverGrace))
 	}
@@ -271,6 +288,7 @@ func (r *run) end(why string) {
 }
 
 func (r *run) term(grace time.Duration) {
+	r.grip.stopSampling()
 	r.stopping, r.deadline = true, time.Now().Add(grace)
 	r.crew.signal(unix.SIGTERM)
 	r.crew.signal(unix.SIGCONT) // what is suspended cannot hear TERM
@@ -288,6 +306,11 @@ func (r *run) beat() {
 	if err := writeSmall(r.dir.file(fileBeat), nil); err == nil {
 		now := time.Now()
 		_ = os.Chtimes(r.dir.file(fileBeat), now, now)
+	}
+	if r.grip != nil {
+		for _, l := range r.grip.leases {
+			l.touch()
+		}
 	}
 }
 

@@ -40,10 +40,15 @@ func (o order) stepEnvs() (map[string]int, error) {
 
 func closeAll(fds map[string]int) {
 	for _, fd := range fds {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
+		_ = closeIf(fd)
 	}
+}
+
+func closeIf(fd int) error {
+	if fd < 0 {
+		return nil
+	}
+	return unix.Close(fd)
 }
 
 // setup runs the setup of the job, unless that was done before. False: the job ends here.
@@ -191,7 +196,7 @@ func (r *run) spawnScript(script string, env, log int) (pid int, err error) {
 	}
 	attr := &syscall.ProcAttr{
 		Env:   r.s.env.with([]string{markerName + "=" + string(r.dir)}),
-		Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: r.grip.lend(files), Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	return syscall.ForkExec(r.Shell, []string{r.Shell, script}, attr)
 }
