@@ -51,7 +51,7 @@ func (l look) occupied(uuid string, shared bool, allowed func(pid int) bool) str
 // lost reports whether the driver does not have the GPU any more.
 func (l look) lost(uuid string) bool {
 	g, ok := l.row(uuid)
-	return !ok || strings.Contains(strings.ToLower(g.unreliable), "lost")
+	return l.none || !ok || strings.Contains(strings.ToLower(g.unreliable), "lost")
 }
 
 // infos are the GPUs that can be given away, instances of MIG instead of those that they are parts of.

@@ -47,6 +47,7 @@ type look struct {
 	odd    []string
 	slices []slice // only where they were asked for
 	apps   []smiApp
+	none   bool // there is no GPU any more
 }
 
 // look asks once for everything; slices only if they are wanted. The deadline is one for all questions.

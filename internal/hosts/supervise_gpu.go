@@ -208,7 +208,7 @@ func (s *supervisor) giveBack(g *grip) {
 	deadline := time.Now().Add(clearFor)
 	for {
 		now, err := g.look(context.Background())
-		left := map[string]string{}
+		left, wait := map[string]string{}, false
 		for _, l := range g.leases {
 			why := ""
 			if err != nil {
@@ -218,9 +218,10 @@ func (s *supervisor) giveBack(g *grip) {
 			}
 			if why != "" {
 				left[l.uuid] = why
+				wait = wait || err == nil && !now.lost(l.uuid)
 			}
 		}
-		if len(left) > 0 && err == nil && time.Now().Before(deadline) {
+		if wait && time.Now().Before(deadline) {
 			time.Sleep(clearEvery)
 			continue
 		}
@@ -237,7 +238,7 @@ func (s *supervisor) giveBack(g *grip) {
 func (g *grip) fellOff() bool {
 	now, err := g.look(context.Background())
 	if err != nil {
-		return errors.Is(err, errGPULost)
+		return errors.Is(err, errGPULost) || errors.Is(err, errNoGPU)
 	}
 	return slices.ContainsFunc(g.GPUs, func(gpu GPU) bool { return now.lost(gpu.UUID) })
 }
@@ -287,7 +288,7 @@ func (r *run) sample() {
 	go func() { // ends with ctx, at the latest when a look is over
 		now, err := g.look(ctx)
 		if err != nil {
-			now = look{}
+			now = look{none: errors.Is(err, errNoGPU)}
 		}
 		out <- now
 	}()
@@ -298,13 +299,16 @@ func (r *run) learn(now look) {
 	g := r.grip
 	g.cancel()
 	g.cancel = nil
-	if len(now.gpus) == 0 { // no answer is no answer
+	if len(now.gpus) == 0 && !now.none { // no answer is no answer
 		return
 	}
 	gone := false
 	for _, gpu := range g.GPUs {
 		row, _ := now.row(gpu.UUID)
-		gone = gone || now.lost(gpu.UUID)
+		if now.lost(gpu.UUID) {
+			gone = true
+			continue
+		}
 		used := row.used
 		if g.Group != "" {
 			used = now.usedBy(gpu.UUID, r.crew.pids())
@@ -312,7 +316,7 @@ func (r *run) learn(now look) {
 		if used >= 0 && (g.record.PeakMB == nil || used > *g.record.PeakMB) {
 			g.record.PeakMB = &used
 		}
-		if row.util >= 0 && !now.lost(gpu.UUID) {
+		if row.util >= 0 {
 			g.record.Util += row.util
 			g.record.Seen++
 		}
