@@ -27,6 +27,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
+	f.waits = func(why string) { r.results <- result{task: t, host: h, waits: why} }
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
 		f.rewind()
@@ -53,6 +54,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	defer r.handed.remove(t)
 	out, err := f.follow(ctx, h.host, r.State)
+	t.had = f.gpus
 	if errors.Is(err, errLeft) {
 		res.left = true
 		return res
@@ -105,6 +107,7 @@ func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt, place
 	if err != nil {
 		return CauseSync, err
 	}
+	job.GPUs = t.need
 	if t.before != nil {
 		<-t.before // whoever has it before us always comes back: from a host that hangs when its deadline ends
 	}

@@ -70,8 +70,10 @@ func jobFor(a attempt, c *plan.Command, place hosts.Place, tree hosts.Tree) (hos
 	b := plan.Binding{Params: a.params, Seed: a.seed, Host: a.placeholder(place)}
 	env := []string{"PYTHONUNBUFFERED=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID", fmt.Sprintf("MASTER_PORT=%d", place.Port)}
 	env = append(env, c.Env(b)...)
+	if a.exp.Needs.GPUs == 0 {
+		env = append(env, "CUDA_VISIBLE_DEVICES=") // else its host says which, which knows it last
+	}
 	env = append(env,
-		"CUDA_VISIBLE_DEVICES=",
 		"XRUN_RUN_ID="+a.run,
 		"XRUN_EXPERIMENT="+a.Experiment,
 		"XRUN_TRIAL_ID="+a.Trial,

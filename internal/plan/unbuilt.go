@@ -55,7 +55,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Evaluate != nil, []string{"evaluate"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
-		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
 		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
 		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
 	}

@@ -63,7 +63,7 @@ func (l *Live) Handle(e ledger.Event) {
 		}
 		l.trial(l.state.trial(b.Key))
 	case ledger.HostState:
-		if b.State != "serving" {
+		if b.State != serving || b.Reason != "" {
 			l.say("host %s: %s%s", b.Host, b.State, because(b.Reason))
 		}
 	case ledger.Warning:
