@@ -95,7 +95,8 @@ XRUN_RUN_ID, XRUN_EXPERIMENT, XRUN_TRIAL_ID, XRUN_ATTEMPT, XRUN_SEED
 XRUN_PARAMS_FILE     a JSON file with the parameters
 XRUN_PARAM_<NAME>    each parameter; the name in upper case, other characters _
 XRUN_OUT             a directory; the files in it are artifacts and come home
-CUDA_VISIBLE_DEVICES empty without needs.gpus
+CUDA_VISIBLE_DEVICES the UUIDs of its GPUs, which nobody else has meanwhile (or only trials of the same run, where
+                     needs.per_gpu lets them share); empty without needs.gpus
 CUDA_DEVICE_ORDER    PCI_BUS_ID
 MASTER_PORT          a free TCP port of its own
 PYTHONUNBUFFERED     1
@@ -103,7 +104,8 @@ PYTHONUNBUFFERED     1
 Local commands inherit the environment of xrun. Later wins: host, prelude, host.env, env, XRUN_*.
 Names that begin with XRUN_ are reserved.
 
-xrun itself reads XRUN_STATE and NO_COLOR.
+xrun itself reads XRUN_STATE and NO_COLOR. Where CUDA_VISIBLE_DEVICES is set for it, it uses no other GPUs on this
+machine. GPUs are found by the nvidia-smi on PATH.
 `,
 	"metrics": `All of these are understood without configuration, in any mix, anywhere in the log:
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -119,8 +120,11 @@ func markerOf(pid int) (string, bool) {
 	return "", false
 }
 
-// processName says what a process is, for a person: "pid 17 (bob: python train.py)". Of its arguments only a name of a
-// file is told: others may hold what is not for a report.
+// scriptName is an argument that tells what an interpreter runs.
+var scriptName = regexp.MustCompile(`^[^-=\s][^=\s]{0,200}\.(py|sh|jl|R|lua|pl|rb|js|m)$`)
+
+// processName says what a process is, for a person: "pid 17 (bob: python train.py)". Of its arguments only the name
+// of a script is told: others may hold what is not for a report.
 func processName(pid int, otherwise string) string {
 	proc := "/proc/" + strconv.Itoa(pid)
 	name := filepath.Base(otherwise)
@@ -130,7 +134,7 @@ func processName(pid int, otherwise string) string {
 	if b, err := os.ReadFile(proc + "/cmdline"); err == nil && len(b) > 0 {
 		words := strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 		name = filepath.Base(words[0])
-		if len(words) > 1 && !strings.HasPrefix(words[1], "-") && !strings.ContainsAny(words[1], "= \n") && len(words[1]) < 100 {
+		if len(words) > 1 && scriptName.MatchString(words[1]) {
 			name += " " + filepath.Base(words[1])
 		}
 	}

@@ -73,6 +73,11 @@ func (l *Local) findGPUs(ctx context.Context) error {
 	for _, g := range chosen {
 		l.stock.gpus = append(l.stock.gpus, &localGPU{GPUInfo: g})
 	}
+	for _, g := range chosen {
+		if g.State == GPUBusy {
+			l.shun(g.UUID, g.Why, false)
+		}
+	}
 	return nil
 }
 
@@ -270,6 +275,15 @@ func (l *Local) unassign(e *entry) {
 	}
 }
 
+// proven notes that a job's GPUs were free: it has them. The caller holds l.mu.
+func (l *Local) proven(e *entry) {
+	for _, g := range l.stock.gpus {
+		if slices.Contains(g.jobs, e) {
+			g.State, g.Why = GPUFree, ""
+		}
+	}
+}
+
 // shun leaves a GPU alone for a while, or for good. It returns what to say of it. The caller holds l.mu.
 func (l *Local) shun(uuid, why string, broken bool) string {
 	i := slices.IndexFunc(l.stock.gpus, func(g *localGPU) bool { return g.UUID == uuid })
@@ -322,7 +336,7 @@ func (l *Local) refused(e *entry, what, rest string) {
 	uuid, why, _ := strings.Cut(rest, " ")
 	l.unassign(e)
 	e.why = l.shun(uuid, why, what == "broken")
-	l.log.Warn("GPU not to be had", "job", e.id, "gpu", uuid, "why", why)
+	l.log.Info("GPU not to be had", "job", e.id, "gpu", uuid, "why", why)
 	if _, ended := e.dir.readExit(); ended { // it was stopped while it waited
 		l.giveUp(e, nil)
 		return

@@ -208,6 +208,7 @@ func (l *Local) heard(s *slot, line string) {
 		nanos, _ := strconv.ParseInt(second, 10, 64)
 		e.status = Status{Phase: Running, PID: pid, Started: time.Unix(0, nanos), GPUs: e.gpus()}
 		close(e.running)
+		l.proven(e)
 		return
 	case "left":
 		uuid, why, _ := strings.Cut(rest, " ")
