@@ -278,7 +278,7 @@ func (l *Local) unassign(e *entry) {
 // proven notes that a job's GPUs were free: it has them. The caller holds l.mu.
 func (l *Local) proven(e *entry) {
 	for _, g := range l.stock.gpus {
-		if slices.Contains(g.jobs, e) {
+		if slices.Contains(g.jobs, e) && !time.Now().Before(g.until) { // else it is known not to be, since
 			g.State, g.Why = GPUFree, ""
 		}
 	}

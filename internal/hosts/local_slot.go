@@ -225,6 +225,8 @@ func (l *Local) heard(s *slot, line string) {
 			l.log.Error("no supervisor", "slot", s.n, "error", err)
 		}
 		return
+	case "end":
+		l.proven(e)
 	case "fail":
 		e.failed = rest
 		l.log.Error("job not started", "job", e.id, "error", e.failed)

@@ -39,7 +39,8 @@ type run struct {
 	code     int
 	over     bool // the first process has ended
 	alone    bool // and nothing else that is ours to wait for is left
-	stopping bool // TERM was sent
+	asked    bool // the job is to end, whatever would come next
+	stopping bool // TERM was sent, to the job or to what a step of it left
 	killing  bool // KILL was sent
 	deadline time.Time
 	size     int64     // of the log
@@ -100,10 +101,10 @@ func (s *supervisor) run(o order, g *grip) error {
 		return r.record()
 	}
 	r.command(envs[stepCommand])
-	if o.Evaluate != nil && r.code == 0 && !r.stopping {
+	if o.Evaluate != nil && r.code == 0 && !r.asked {
 		r.evaluate(envs[stepEvaluate])
 	}
-	if g != nil && r.code != 0 && !r.stopping && !s.spent && g.fellOff() {
+	if g != nil && r.code != 0 && !r.asked && !s.spent && g.fellOff() {
 		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too
 	}
 	return r.record()
@@ -111,7 +112,7 @@ func (s *supervisor) run(o order, g *grip) error {
 
 // command runs what the job is for.
 func (r *run) command(env int) {
-	r.over, r.alone, r.limit, r.quiet, r.began = false, false, r.Time, r.Silence, time.Now()
+	r.begin(r.Time, r.Silence)
 	main, err := r.spawn(env)
 	if err != nil {
 		// The shell itself cannot be run: the job has an end like any other that found no program.
@@ -122,6 +123,12 @@ func (r *run) command(env int) {
 	_ = writeAll(r.pidFile, fmt.Appendf(nil, "%d\n", main))
 	r.crew.main = main
 	r.follow(main)
+}
+
+// begin is for each step: nothing of it has happened yet.
+func (r *run) begin(limit, quiet time.Duration) {
+	r.over, r.alone, r.stopping, r.killing = false, false, false, false
+	r.limit, r.quiet, r.began = limit, quiet, time.Now()
 }
 
 type fdWriter int
@@ -281,6 +288,7 @@ func (r *run) end(why string) {
 	if r.over || r.stopping {
 		return
 	}
+	r.asked = true
 	if err := writeSmall(r.dir.file(fileStop), []byte(why)); err != nil {
 		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
 	}
