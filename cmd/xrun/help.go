@@ -88,6 +88,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
                                        <trial> begins with its values and ends with its id
 <state>/code/                          spec and shipped bytes of runs
 <cache>/xrun/<state id>/work/          jobs on this machine, in the user's cache directory
+/tmp/xrun-leases-v1/                   who has which GPU, for all users of a machine; hosts.NAME.lease_dir is another place
 `,
 	"environment": `What a trial finds in its environment:
 

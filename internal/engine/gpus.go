@@ -189,8 +189,8 @@ func lacksGPUs(n plan.Needs, c hosts.Capacity) string {
 		return ""
 	}
 	has := describe(room.gpus)
-	if c.Note != "" && len(room.gpus) == 0 {
-		has += " (" + c.Note + ")"
+	if c.Note != "" && len(c.GPUs) == 0 {
+		has = "no GPU (" + strings.TrimPrefix(c.Note, "no GPU: ") + ")"
 	}
 	for _, g := range c.GPUs {
 		if g.State == hosts.GPUUnknown {

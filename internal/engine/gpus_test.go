@@ -97,7 +97,7 @@ func TestWhatAHostLacksOfGPUsIsSaid(t *testing.T) {
 		{plan.Needs{GPUs: 4}, capacity, "has 2 GPUs of 24 GB (RTX 4090), 1 GPU of 80 GB (A100), 4 are needed"},
 		{plan.Needs{GPUs: 2, GPUMemory: 80e9}, capacity, "has 2 GPUs of 24 GB (RTX 4090), 1 GPU of 80 GB (A100), 2 of 80 GB are needed"},
 		{plan.Needs{GPUs: 1, GPUModel: []string{"H100", "H200"}}, capacity, "has 2 GPUs of 24 GB (RTX 4090), 1 GPU of 80 GB (A100), one of model H100 or H200 is needed"},
-		{plan.Needs{GPUs: 1}, hosts.Capacity{Note: "no GPU: there is no nvidia-smi on PATH"}, "has no GPU of use (no GPU: there is no nvidia-smi on PATH), one is needed"},
+		{plan.Needs{GPUs: 1}, hosts.Capacity{Note: "no GPU: there is no nvidia-smi on PATH"}, "has no GPU (there is no nvidia-smi on PATH), one is needed"},
 		{plan.Needs{GPUs: 1}, sick, "has no GPU of use; GPU 3 (T4, GPU-x): nvidia-smi says ERR! of its memory.used, one is needed"},
 	} {
 		if got := lacks(tc.need, tc.cap); got != tc.want {

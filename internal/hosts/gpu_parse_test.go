@@ -4,9 +4,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+var testStart = time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Each line is one that nvidia-smi prints, in all its moods.
 func TestRowsOfGPUs(t *testing.T) {

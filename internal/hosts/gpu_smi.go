@@ -35,10 +35,15 @@ type smi struct {
 // findSMI finds the program; without it a machine has no GPU that we know of.
 func findSMI() (*smi, error) {
 	path, err := exec.LookPath("nvidia-smi")
-	if err != nil {
-		return nil, fmt.Errorf("%w: there is no nvidia-smi on PATH", errNoGPU)
+	if err == nil {
+		return &smi{path: path}, nil
 	}
-	return &smi{path: path}, nil
+	for _, amd := range []string{"amd-smi", "rocm-smi"} {
+		if _, err := exec.LookPath(amd); err == nil {
+			return nil, fmt.Errorf("%w: there is no nvidia-smi on PATH; %s is, but only GPUs of NVIDIA can be leased yet", errNoGPU, amd)
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no nvidia-smi on PATH", errNoGPU)
 }
 
 // A look is what nvidia-smi said at one time.

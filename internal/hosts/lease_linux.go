@@ -85,7 +85,7 @@ func (h holder) remains(uuid string) int {
 	if h.Boot != bootID() {
 		return 0
 	}
-	if start, ok := startTime(h.PID); ok && start == h.Start {
+	if start, ok := startTime(h.PID); ok && start == h.Start && ours(h.PID) {
 		// It may be at its next job by now; only its own knows. The lock is free, so it has let go.
 		if jobDir(h.Marker).held() {
 			return h.PID

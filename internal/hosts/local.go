@@ -38,7 +38,7 @@ type LocalConfig struct {
 	Workdir string // jobs lie beneath it, by host: a home directory is often shared
 	Slots   int    // jobs without GPUs that run at once; at least 1
 	// GPUs are those that serve. LeaseDir is where all users of the machine keep the leases of GPUs; default
-	// /tmp/xrun-leases-v1. GPUPause is how long a GPU that was busy is left alone; default 15 s.
+	// /tmp/xrun-leases-v1. GPUPause is the longest that a GPU which was busy is left alone; default 30 s.
 	GPUs     GPUChoice
 	LeaseDir string
 	GPUPause time.Duration

@@ -18,8 +18,9 @@ import (
 
 const (
 	defaultLeaseDir = "/tmp/xrun-leases-v1"
-	// defaultGPUPause is for how long a GPU that was busy is left alone.
-	defaultGPUPause = 15 * time.Second
+	// A GPU that was busy is left alone for firstGPUPause, then for twice as long each time, up to defaultGPUPause.
+	firstGPUPause   = time.Second
+	defaultGPUPause = 30 * time.Second
 )
 
 // A localGPU is a GPU as this controller sees it.
@@ -27,7 +28,8 @@ type localGPU struct {
 	GPUInfo
 	jobs   []*entry  // of ours that have it, or are about to
 	until  time.Time // it was busy, and is looked at again then
-	broken string    // why it is of no use any more; "" if it is
+	pause  time.Duration
+	broken string // why it is of no use any more; "" if it is
 }
 
 // An inventory is what GPUs this machine has.
@@ -279,7 +281,7 @@ func (l *Local) unassign(e *entry) {
 func (l *Local) proven(e *entry) {
 	for _, g := range l.stock.gpus {
 		if slices.Contains(g.jobs, e) && !time.Now().Before(g.until) { // else it is known not to be, since
-			g.State, g.Why = GPUFree, ""
+			g.State, g.Why, g.pause = GPUFree, "", 0
 		}
 	}
 }
@@ -296,11 +298,12 @@ func (l *Local) shun(uuid, why string, broken bool) string {
 		g.State, g.broken = GPUUnknown, why
 		return g.Name() + ": " + why
 	}
-	pause := l.cfg.GPUPause
-	if pause <= 0 {
-		pause = defaultGPUPause
+	most := l.cfg.GPUPause
+	if most <= 0 {
+		most = defaultGPUPause
 	}
-	g.until = time.Now().Add(pause)
+	g.pause = min(max(firstGPUPause, 2*g.pause), most)
+	g.until = time.Now().Add(g.pause)
 	if l.stock.wake != nil {
 		l.stock.wake.Stop()
 	}

@@ -3,7 +3,6 @@ package hosts_test
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,52 +15,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/xrun-dev/xrun/internal/hosts"
 )
-
-// beating writes its GPUs and the time, again and again, for a while: what a job says itself of what it had and when.
-const beating = `for i in 1 2 3 4 5 6 7 8 9 10; do echo "$CUDA_VISIBLE_DEVICES $(date +%s%N)" >>"$0"; sleep 0.02; done`
-
-// gpuController is another process with GPUs: it starts jobs of one and of two of them, and waits until they have ended.
-// Its arguments are Workdir, directory of leases, directory of records, a prefix for its jobs, how many, and a umask.
-func gpuController(args []string) int {
-	n, _ := strconv.Atoi(args[4])
-	mask, _ := strconv.ParseInt(args[5], 8, 0)
-	syscall.Umask(int(mask))
-	l, err := hosts.NewLocal(hosts.LocalConfig{
-		Name: args[3], Workdir: args[0], Slots: 1, Supervisor: supervisor,
-		GPUs: hosts.GPUChoice{Auto: true}, LeaseDir: args[1], GPUPause: 50 * time.Millisecond,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	var wg sync.WaitGroup
-	for i := range n {
-		id := fmt.Sprintf("%s-%d", args[3], i)
-		job := hosts.Job{ID: id, Argv: []string{"sh", "-c", beating, filepath.Join(args[2], id)}, GPUs: &hosts.GPUNeed{Count: 1 + i%2}}
-		if err := l.Start(context.Background(), []hosts.Job{job})[0]; err != nil {
-			fmt.Println(err)
-			return 1
-		}
-		wg.Go(func() {
-			if _, err := l.Watch(context.Background(), id, newRecorder()); err != nil {
-				fmt.Println(err)
-			}
-		})
-	}
-	wg.Wait()
-	_ = l.Close(context.Background())
-	return 0
-}
 
 // Two controllers with directories of their own, killed at random instants and started again, their supervisors killed
 // too, and a cleaner that unlinks leases: no GPU is ever held twice. Judged by what the jobs say.
 func TestNoGPUIsHeldTwice(t *testing.T) {
 	f := fakeMachine(t, 4)
 	records, works := t.TempDir(), []string{t.TempDir(), t.TempDir()}
-	long := 6 * time.Second
+	long := 4 * time.Second
 	if os.Getenv("XRUN_SOAK") != "" {
 		long = 60 * time.Second
 	}

@@ -17,8 +17,6 @@ import (
 	"github.com/xrun-dev/xrun/internal/citest"
 )
 
-var testStart = time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
-
 func leases(t *testing.T) leaseDir {
 	t.Helper()
 	d, err := openLeaseDir(filepath.Join(t.TempDir(), "leases"))
