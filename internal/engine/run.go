@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -270,6 +271,7 @@ func (r *run) give(h *hostState) {
 		}
 		l := h.waiting[0]
 		h.waiting = h.waiting[1:]
+		r.later = slices.DeleteFunc(r.later, func(x *task) bool { return x == t }) // it is its lane's until it comes back
 		h.chooseClass(t)
 		h.enter(t)
 		r.inFlight++
