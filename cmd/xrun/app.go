@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/xrun-dev/xrun/internal/engine"
 	"github.com/xrun-dev/xrun/internal/plan"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
+	"github.com/xrun-dev/xrun/internal/report"
 )
 
 // The exit codes, as documented by `xrun help exit-codes`.
@@ -188,19 +190,24 @@ func (a *app) fail(err error) int {
 		}
 	}
 	a.told = true
-	fmt.Fprintf(a.stderr, "xrun: error: %s\n", body.Message)
+	fmt.Fprintf(a.stderr, "xrun: error: %s\n", visibleLines(body.Message))
 	if body.Hint != nil {
-		fmt.Fprintf(a.stderr, "xrun: hint: %s\n", *body.Hint)
+		fmt.Fprintf(a.stderr, "xrun: hint: %s\n", visibleLines(*body.Hint))
 	}
 	return body.Code
 }
 
 // printJSON writes v as the one document on stdout.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(report.SafeJSON(b.Bytes()))
+	return err
 }
 
 func count(n int, what string) string {

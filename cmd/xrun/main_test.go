@@ -15,6 +15,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// A /proc and a /dev of the test's own, for what is on a machine and what is not.
+	if root := os.Getenv("XRUN_TEST_ROOT"); root != "" {
+		testOnlyRoot = root
+	}
 	// The program starts itself again as a supervisor; here the program is the test binary.
 	if len(os.Args) == 2 && os.Args[1] == superviseArg {
 		main()
@@ -63,6 +67,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("CUE_CACHE_DIR", filepath.Join(home, "cue"))
 	env.Setenv("CUE_REGISTRY", "none")
 	env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	env.Setenv("XRUN_TEST_ROOT", filepath.Join(home, "machine")) // without GPUs, whatever is in this one
 	env.Setenv("NO_COLOR", "1")
 	env.Setenv("LC_ALL", "C.UTF-8")
 	repo, err := filepath.Abs(filepath.Join("..", ".."))

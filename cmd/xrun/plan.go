@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
+	"github.com/xrun-dev/xrun/internal/report"
 )
 
 type planCmd struct {
@@ -31,7 +33,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 	if c.Probe {
 		return notBuilt("plan --probe")
 	}
-	j, err := a.load(ctx, c.Paths)
+	j, err := a.loadForeseen(ctx, c.Paths)
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := writeJSON(a.path(c.Out), p); err != nil {
+		if err := writePlan(a.path(c.Out), p); err != nil {
 			return err
 		}
 	}
@@ -69,18 +71,20 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 
 func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 	if c.Output == "json" {
-		if diff == nil {
-			return a.printJSON(p)
-		}
-		return a.printJSON(struct {
-			*plan.Plan
-			Diff *plan.Diff `json:"diff"`
-		}{p, diff})
+		return plan.Writer{}.Write(safeJSON{a.stdout}, p, func(p *plan.Plan) any {
+			if diff == nil {
+				return p
+			}
+			return struct {
+				*plan.Plan
+				Diff *plan.Diff `json:"diff"`
+			}{p, diff}
+		})
 	}
 	if a.Quiet {
 		return nil
 	}
-	v := planView{w: a.stdout, plan: p, spec: j.spec}
+	v := planView{w: a.stdout, plan: p, job: j}
 	v.print()
 	if diff != nil {
 		v.diff(c.Against, *diff)
@@ -90,19 +94,49 @@ func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 
 // build plans the job with what the ledger knows.
 func (a *app) build(ctx context.Context, j *job, l *ledger.Ledger) (*plan.Plan, error) {
-	h, err := history(ctx, l)
+	return j.build(j.basis(history(ctx, l)))
+}
+
+// build is buildPlan with what the history says about the limits.
+func (j *job) build(b plan.Basis) (*plan.Plan, error) {
+	p, err := buildPlan(b)
 	if err != nil {
 		return nil, err
 	}
-	return buildPlan(j.basis(h))
+	for _, f := range plan.CheckLimits(j.spec, p) {
+		w := j.spec.Problem(f)
+		j.limitWarnings = append(j.limitWarnings, w)
+		p.Warnings = append(p.Warnings, warning(w))
+	}
+	return p, nil
 }
 
 func buildPlan(b plan.Basis) (*plan.Plan, error) {
 	p, err := plan.Build(b)
+	if e, ok := errors.AsType[*plan.HistoryError](err); ok {
+		return nil, e.Err
+	}
 	if err != nil {
 		return nil, &cliError{code: exitUsage, kind: "spec", msg: err.Error()}
 	}
 	return p, nil
+}
+
+// safeJSON passes JSON on without what a terminal would obey. What is written to it at once splits no character.
+type safeJSON struct{ w io.Writer }
+
+func (s safeJSON) Write(b []byte) (int, error) {
+	if _, err := s.w.Write(report.SafeJSON(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// writePlan writes plan.json.
+func writePlan(path string, p *plan.Plan) error {
+	return fillFile(path, func(w io.Writer) error {
+		return plan.Writer{}.Write(safeJSON{w}, p, func(p *plan.Plan) any { return p })
+	})
 }
 
 // oldPlan reads the plan of a run, or a plan file.

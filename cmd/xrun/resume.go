@@ -145,7 +145,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		if err := s.store(ctx, j, p); err != nil {
 			return err
 		}
-		if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+		if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
 			return err
 		}
 	}
@@ -327,7 +327,7 @@ func fieldsOf(s *plan.Spec) map[string]string {
 func (s *session) recallJob(st *stored) (*job, error) {
 	spec := st.Spec
 	spec.Root, spec.Files = st.Root, st.Files
-	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}}
+	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}, setup: map[string][]plan.CodeFile{}}
 	for i := range spec.Experiments {
 		e := &spec.Experiments[i]
 		e.Dir, e.Set = st.Dirs[e.Name], map[string]bool{}
@@ -339,6 +339,9 @@ func (s *session) recallJob(st *stored) (*job, error) {
 			return nil, fmt.Errorf("the code of experiment %s of run %s: %w", e.Name, s.id, err)
 		}
 		j.manifests[e.Name] = m
+		if err := j.setupFiles(e, m); err != nil {
+			return nil, err
+		}
 	}
 	return j, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -48,7 +49,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	j, err := a.load(ctx, paths)
+	j, err := a.loadForeseen(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 	b := j.basis(s.history)
 	b.Fresh, b.Hosts = c.Fresh, c.Host
-	p, err := buildPlan(b)
+	p, err := j.build(b)
 	if err != nil {
 		return err
 	}
@@ -80,6 +81,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if s.bounds, err = a.bounds(j.spec, c.Deadline); err != nil {
 		return err
 	}
+	j.sayHere(a)
 	code, err := s.run(ctx, j, p, c.Paths)
 	if err != nil {
 		return err
@@ -245,7 +247,7 @@ func storedPath(state, run string) string { return filepath.Join(state, "code", 
 
 // store keeps the spec and the shipped bytes, so that edits made meanwhile do not reach this run.
 func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
-	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Plan: p, Asked: s.asked}
+	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Asked: s.asked}
 	done := map[string]bool{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
@@ -268,7 +270,12 @@ func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
 			return fmt.Errorf("store the code of experiment %s: %w", e.Name, err)
 		}
 	}
-	return writeJSON(storedPath(s.state, s.id), st)
+	return fillFile(storedPath(s.state, s.id), func(w io.Writer) error {
+		return plan.Writer{Depth: 1}.Write(w, p, func(p *plan.Plan) any {
+			st.Plan = p
+			return st
+		})
+	})
 }
 
 // recall reads back what store kept.

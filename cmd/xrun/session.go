@@ -33,6 +33,7 @@ type session struct {
 	settlement  *engine.Settlement
 	maxParallel int
 	bounds      engine.Bounds
+	secrets     map[string]engine.Secrets
 	asked       asked
 	events      *os.File
 	eventsErr   error
@@ -99,12 +100,15 @@ func (s *session) begin(ctx context.Context, j *job, only []string) error {
 	if s.hosts, s.closeHosts, err = s.app.openHosts(j.spec, s.state); err != nil {
 		return err
 	}
-	s.settlement = &engine.Settlement{Past: s.ledger, Record: s.ledger, Host: s.host, State: s.state, Now: s.app.now}
+	if s.secrets, err = secrets(ctx, j.spec.Experiments); err != nil {
+		return err
+	}
+	s.settlement = &engine.Settlement{Past: s.ledger, Record: s.ledger, Host: s.host, State: s.state, Redact: engine.NewRedactor(s.secrets), Now: s.app.now}
 	if s.running, err = s.settlement.Settle(ctx); err != nil {
 		return err
 	}
-	s.history, err = history(ctx, s.ledger)
-	return err
+	s.history = history(ctx, s.ledger)
+	return nil
 }
 
 // host finds a host by name; jobs of a host that the spec no longer has are on this machine, as long as that is the
@@ -145,7 +149,7 @@ func (s *session) run(ctx context.Context, j *job, p *plan.Plan, paths []string)
 	if err := s.store(ctx, j, p); err != nil {
 		return 0, err
 	}
-	if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+	if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
 		return 0, err
 	}
 	adopt, err := s.adopt(ctx, p)
@@ -252,7 +256,7 @@ func (s *session) execute(ctx context.Context, j *job, p *plan.Plan, adopt map[s
 	heard, deaf := context.WithCancel(ctx)
 	defer deaf()
 	out, err := engine.Run(ctx, engine.Config{
-		Bounds: s.bounds, Requests: engine.Requests(heard, s.dir(), s.app.log.Named("control")),
+		Bounds: s.bounds, Secrets: s.secrets, Requests: engine.Requests(heard, s.dir(), s.app.log.Named("control")),
 		Run: s.id, Plan: p, Spec: j.spec, Trees: j.trees(s.code), Codes: codes, Hosts: s.hosts, Reusable: s.ledger.Reusable, Seen: seen,
 		Adopt: adopt, State: s.state, MaxParallel: s.maxParallel, Record: s.ledger, Now: s.app.now, Log: s.app.log.Named("engine"),
 	})

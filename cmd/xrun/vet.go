@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/plan"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
 )
@@ -15,7 +16,7 @@ type vetCmd struct {
 
 // Help is the example.
 func (vetCmd) Help() string {
-	return "Example:\n  xrun vet ./experiments\n\nNothing is run and nothing is connected to. Problems: exit 2; warnings alone: exit 0."
+	return "Example:\n  xrun vet ./experiments\n\nThe spec is checked, and whether its programs, data and environments will be there. Nothing is run and nothing is\nconnected to. Problems: exit 2; warnings alone: exit 0."
 }
 
 type vetResult struct {
@@ -25,26 +26,32 @@ type vetResult struct {
 	Warnings    []plan.Problem `json:"warnings"`
 }
 
-// Run checks the spec.
+// Run checks the spec and lists the code; nothing is hashed for it.
 func (c *vetCmd) Run(ctx context.Context, a *app) error {
-	spec, err := a.loadSpec(ctx, c.Paths)
+	j, err := a.loadWith(ctx, c.Paths, checkpoint.List)
 	if err != nil {
 		return err
 	}
+	if err := j.foresee(ctx); err != nil {
+		return err
+	}
+	warnings := j.allWarnings()
 	if c.Output == "json" {
-		r := vetResult{Experiments: len(spec.Experiments), Files: []string{}, Problems: []plan.Problem{}, Warnings: append([]plan.Problem{}, spec.Warnings...)}
-		for _, f := range spec.Files {
+		r := vetResult{Experiments: len(j.spec.Experiments), Files: []string{}, Problems: []plan.Problem{}, Warnings: warnings}
+		for _, f := range j.spec.Files {
 			r.Files = append(r.Files, f.File)
 		}
 		return a.printJSON(r)
 	}
-	if len(spec.Warnings) > 0 {
-		if err := specfile.Render(a.stderr, spec.Warnings, a.color); err != nil {
-			return err
-		}
+	if err := specfile.Render(a.stderr, folded(warnings), a.color); err != nil {
+		return err
 	}
 	if !a.Quiet {
-		fmt.Fprintf(a.stdout, "%s in %s: no problems\n", count(len(spec.Experiments), "experiment"), count(len(spec.Files), "file"))
+		found := "no problems"
+		if len(warnings) > 0 {
+			found += ", " + count(len(warnings), "warning")
+		}
+		fmt.Fprintf(a.stdout, "%s in %s: %s\n", count(len(j.spec.Experiments), "experiment"), count(len(j.spec.Files), "file"), found)
 	}
 	return nil
 }

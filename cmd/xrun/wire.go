@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
+	"github.com/xrun-dev/xrun/internal/report"
 )
 
 // The parts fit together here, and only here.
@@ -31,11 +33,16 @@ var (
 
 // A job is a spec with the code it ships and the state directory it belongs to.
 type job struct {
-	spec      *plan.Spec
-	state     string
-	manifests map[string]*checkpoint.Manifest // by experiment
-	warnings  []string
-	notCode   func(file string) bool
+	spec          *plan.Spec
+	state         string
+	manifests     map[string]*checkpoint.Manifest // by experiment
+	codeWarnings  []plan.Problem                  // of the code: they are part of a plan
+	limitWarnings []plan.Problem                  // of the history: so are they
+	hereWarnings  []plan.Problem                  // of this machine and this checkout: they are not
+	reads         func(e *plan.Experiment, variable string) bool
+	notCode       func(file string) bool
+	setup         map[string][]plan.CodeFile // by experiment: the files that setup.key names
+	realFiles     []string                   // the files of the spec, without links
 }
 
 // evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
@@ -54,21 +61,23 @@ func (a *app) loadSpec(ctx context.Context, paths []string) (*plan.Spec, error) 
 	return specfile.Load(ctx, specfile.Options{Dir: a.Dir, Paths: paths, Tags: a.Tags, Inventory: a.Inventory, UserConfig: config})
 }
 
-// codeDir is the directory of an experiment's code. code.path starts at the package; without it the code is the
-// repository, and outside git the package's directory.
-func codeDir(e *plan.Experiment) string {
-	switch root := checkpoint.FindRoot(e.Dir); {
-	case filepath.IsAbs(e.Code.Path):
-		return filepath.Clean(e.Code.Path)
-	case e.Code.Path == "" && root != "":
-		return root
-	default:
-		return filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
-	}
+// load reads the spec of paths, lists the code of its experiments and hashes it.
+func (a *app) load(ctx context.Context, paths []string) (*job, error) {
+	return a.loadWith(ctx, paths, checkpoint.Scan)
 }
 
-// load reads the spec of paths and lists the code of its experiments.
-func (a *app) load(ctx context.Context, paths []string) (*job, error) {
+// loadForeseen is load, and refuses what is sure to fail.
+func (a *app) loadForeseen(ctx context.Context, paths []string) (*job, error) {
+	j, err := a.load(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	return j, j.foresee(ctx)
+}
+
+type scanner func(context.Context, checkpoint.Selection) (*checkpoint.Manifest, error)
+
+func (a *app) loadWith(ctx context.Context, paths []string, scan scanner) (*job, error) {
 	spec, err := a.loadSpec(ctx, paths)
 	if err != nil {
 		return nil, err
@@ -77,86 +86,31 @@ func (a *app) load(ctx context.Context, paths []string) (*job, error) {
 	if j.state == "" {
 		j.state = filepath.Join(spec.Root, stateName)
 	}
-	return j, j.scan(ctx)
-}
-
-// scan lists the code of every experiment. Those that ship the same are listed once.
-func (j *job) scan(ctx context.Context) error {
-	j.manifests = map[string]*checkpoint.Manifest{}
-	done := map[string]*checkpoint.Manifest{}
-	for i := range j.spec.Experiments {
-		e := &j.spec.Experiments[i]
-		sel := j.selection(e)
-		key := fmt.Sprintf("%q", []any{sel.Dir, sel.Include, sel.Exclude, sel.Ignore, sel.MaxSize})
-		m, ok := done[key]
-		if !ok {
-			var err error
-			if m, err = checkpoint.Scan(ctx, sel); err != nil {
-				return codeError(e.Name, err)
-			}
-			done[key] = m
-			for _, n := range m.Notes {
-				j.warnings = append(j.warnings, fmt.Sprintf("code of experiment %s: %s", e.Name, n))
-			}
-		}
-		j.manifests[e.Name] = m
-	}
-	return nil
-}
-
-func codeError(experiment string, err error) error {
-	e := &cliError{code: exitUsage, kind: "spec", msg: fmt.Sprintf("code of experiment %s: %v", experiment, err)}
-	if h, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok {
-		e.hint = h.Hint()
-	}
-	if errors.Is(err, checkpoint.ErrTooLarge) {
-		e.hint = "exclude what the trials do not need (code: exclude), or raise code.max_size"
-	}
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	return e
-}
-
-// selection says what an experiment ships.
-func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
-	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
-	if cache, err := os.UserCacheDir(); err == nil {
-		omit = append(omit, filepath.Join(cache, "xrun")) // jobs lie there: never code, even where the code is the home directory
-	}
-	for d := e.Dir; ; d = filepath.Dir(d) {
-		omit = append(omit, filepath.Join(d, "cue.mod"))
-		if d == j.spec.Root || d == filepath.Dir(d) {
-			break
-		}
-	}
-	return checkpoint.Selection{
-		Dir: codeDir(e), Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
-		Omit: sortedUnique(omit), OmitFile: j.notCode, MaxSize: int64(e.Code.MaxSize),
-	}
+	return j, j.scan(ctx, scan)
 }
 
 // basis gathers what the plan depends on.
 func (j *job) basis(history plan.History) plan.Basis {
-	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, History: history, XrunVersion: version(), Warnings: slices.Clone(j.warnings)}
-	for _, w := range j.spec.Warnings {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Col, w.Path, w.Message))
+	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, SetupFiles: j.setup, History: history, XrunVersion: version()}
+	for _, w := range sortedProblems(slices.Concat(j.spec.Warnings, j.codeWarnings)) {
+		b.Warnings = append(b.Warnings, warning(w))
 	}
 	for _, f := range plan.Unbuilt(j.spec) {
-		w := j.spec.Problem(f)
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%s:%d:%d: %s: %s: `xrun run` refuses it", w.File, w.Line, w.Col, w.Path, w.Message))
+		f.Message += ": `xrun run` refuses it"
+		b.Warnings = append(b.Warnings, warning(j.spec.Problem(f)))
 	}
 	names := make([]string, 0, len(j.manifests))
 	for name := range j.manifests {
 		names = append(names, name)
 	}
 	sort.Strings(names)
+	known := map[*checkpoint.Manifest]*plan.Manifest{} // a thousand experiments of one repository have one list of files
 	for _, name := range names {
 		m := j.manifests[name]
-		b.Code[name] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+		if known[m] == nil {
+			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+		}
+		b.Code[name] = known[m]
 		if m.Commit != "" && b.Commit == nil {
 			b.Commit, b.Dirty = &m.Commit, new(bool)
 		}
@@ -169,13 +123,8 @@ func (j *job) basis(history plan.History) plan.Basis {
 
 // within is dir relative to root, as a reader of the repository would write it.
 func within(root, dir string) string {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(root, dir)
+	dir = real(dir)
+	rel, err := filepath.Rel(real(root), dir)
 	if err != nil {
 		return dir
 	}
@@ -190,35 +139,39 @@ func planFiles(m *checkpoint.Manifest) []plan.CodeFile {
 	return out
 }
 
-// history reads what earlier runs found.
-func history(ctx context.Context, l *ledger.Ledger) (plan.History, error) {
-	h := plan.History{ByID: map[string]plan.Past{}, ByPoint: map[string]plan.Past{}, Codes: map[string][]plan.CodeFile{}}
-	results, err := l.Results(ctx)
-	if err != nil {
-		return h, err
+// history is what earlier runs found. It is read when a plan is made.
+func history(ctx context.Context, l *ledger.Ledger) plan.History {
+	past := func(r ledger.Result) plan.Past {
+		return plan.Past{ID: r.Trial, State: string(r.State), Code: r.Code, DurationS: r.DurationS}
 	}
-	for _, r := range results {
-		h.ByID[r.Trial] = plan.Past{Run: r.Run, ID: r.Trial, State: string(r.State), Parts: r.Parts, Code: r.Code, DurationS: r.DurationS}
+	return plan.History{
+		Results: func(yield func(plan.Past, error) bool) {
+			for r, err := range l.Results(ctx) {
+				if !yield(past(r), err) {
+					return
+				}
+			}
+		},
+		Points: func(yield func(plan.PastPoint, error) bool) {
+			for r, err := range l.Points(ctx) {
+				parts := func() (plan.Parts, error) { return r.Parts() }
+				if !yield(plan.PastPoint{Past: past(r.Result), Point: r.Point, Parts: parts}, err) {
+					return
+				}
+			}
+		},
+		Code: func(id string) ([]plan.CodeFile, error) {
+			files, err := l.Code(ctx, id)
+			if files == nil || err != nil {
+				return nil, err
+			}
+			out := make([]plan.CodeFile, len(files))
+			for i, f := range files {
+				out[i] = plan.CodeFile(f)
+			}
+			return out, nil
+		},
 	}
-	points, err := l.Points(ctx)
-	if err != nil {
-		return h, err
-	}
-	for point, trial := range points {
-		if p, ok := h.ByID[trial]; ok {
-			h.ByPoint[point] = p
-		}
-	}
-	codes, err := l.Codes(ctx)
-	if err != nil {
-		return h, err
-	}
-	for id, files := range codes {
-		for _, f := range files {
-			h.Codes[id] = append(h.Codes[id], plan.CodeFile(f))
-		}
-	}
-	return h, nil
 }
 
 // trees are the shipped bytes by code id, as hosts take them.
@@ -357,10 +310,18 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return writeFile(path, append(b, '\n'))
+	return writeFile(path, append(report.SafeJSON(b), '\n')) // the bytes that -o json prints
 }
 
 func writeFile(path string, b []byte) error {
+	return fillFile(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// fillFile makes a file appear whole or not at all.
+func fillFile(path string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -368,8 +329,7 @@ func writeFile(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
+	err = errors.Join(fill(f), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

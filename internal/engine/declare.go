@@ -60,7 +60,7 @@ func (d *declaration) experiment(ctx context.Context, pe *plan.PlannedExperiment
 		return fmt.Errorf("the plan has experiment %s, the spec has not", pe.Name)
 	}
 	spec := &d.Spec.Experiments[i]
-	e := &experimentState{spec: spec, planned: pe, command: plan.ParseCommand(spec.Command, spec.Env), counts: map[ledger.State]int{}}
+	e := &experimentState{spec: spec, planned: pe, command: plan.ParseCommand(spec.Command, spec.Env), counts: map[ledger.State]int{}, state: d.State, upstream: feeds(d.Spec, pe.Name)}
 	for _, h := range pe.Hosts {
 		if h.Eligible {
 			e.eligible = append(e.eligible, h.Name)
@@ -77,6 +77,9 @@ func (d *declaration) experiment(ctx context.Context, pe *plan.PlannedExperiment
 		if err := d.add(b); err != nil {
 			return err
 		}
+	}
+	if spec.Sweep != nil {
+		e.ladder = newLadder(spec.Sweep.EarlyStop)
 	}
 	var adopted []*task
 	for i := range pe.Trials {
@@ -116,9 +119,12 @@ func (d *declaration) trial(ctx context.Context, e *experimentState, index int) 
 	} else {
 		if s, ok := d.Seen.Final[key]; ok {
 			e.counts[s]++
+			if out, ok := d.Seen.Results[key]; ok && (s == ledger.Succeeded || s == ledger.Reused) {
+				e.produce(d.State, t.trial, out)
+			}
 			return nil, nil
 		}
-		t.attempts, t.failed = d.Seen.Attempts[key], d.Seen.Failed[key]
+		t.attempts, t.failed, t.chain = d.Seen.Attempts[key], d.Seen.Failed[key], d.Seen.Chains[key]
 	}
 	// Two experiments may have a trial of one id; a job belongs to one of them.
 	if open, ok := d.Adopt[t.trial.ID]; ok && !d.adopted[open.Job] && (open.Run != d.Run || open.Key == key) {
@@ -133,13 +139,14 @@ func (d *declaration) trial(ctx context.Context, e *experimentState, index int) 
 	if err != nil {
 		return nil, err
 	}
-	if from == nil {
+	if from == nil || e.gone(d.Spec, d.State, from.Outcome) {
 		return t, nil
 	}
 	if err := d.reread(from, e.spec); err != nil {
 		return nil, err
 	}
 	e.counts[ledger.Reused]++
+	e.produce(d.State, t.trial, from.Outcome)
 	return nil, d.add(ledger.TrialFinished{Key: key, State: ledger.Reused, Reused: from})
 }
 
@@ -151,7 +158,7 @@ func trialPlanned(t *task, index int) (ledger.TrialPlanned, error) {
 	return ledger.TrialPlanned{
 		Key: t.key(), Index: index, Params: params, Seed: t.trial.Seed,
 		Point: plan.PointKey(t.exp.spec.Name, t.trial.Params, t.trial.Seed),
-		Code:  t.trial.Code, Command: t.trial.Command, Parts: t.trial.Parts,
+		Code:  t.trial.Code, Command: t.trial.Command(), Parts: t.trial.Parts(),
 		Why: string(t.trial.Why), Changed: t.trial.Changed,
 	}, nil
 }

@@ -25,9 +25,13 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	if res.err = r.intend(t, a, place); res.err != nil {
 		return res
 	}
-	f := newFollower(a, r.Record, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
+	f := newFollower(a, r.Record, r.redact, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
 	f.waits = func(why string) { r.results <- result{task: t, host: h, waits: why} }
+	if t.exp.ladder != nil {
+		f.climb = newClimber(a.exp, func(p progress) { r.results <- result{task: t, host: h, at: &p} })
+		f.rewind()
+	}
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
 		f.rewind()
@@ -75,6 +79,14 @@ func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, host
 	}
 	t.attempts = max(t.attempts, n)
 	a := newAttempt(r.Run, t.exp.spec, t.trial, n, h.name)
+	a.data, a.inputs, a.chain = h.data, t.inputs, n
+	a.secrets = r.Secrets[a.Experiment]
+	if t.exp.spec.Setup != nil {
+		a.setup = t.exp.spec.SetupKey(t.trial.Parts())
+	}
+	if t.chain.first > 0 && t.chain.host == h.name {
+		a.chain, a.goesOn = t.chain.first, true
+	}
 	if t.adopt != nil {
 		a.job = t.adopt.Job
 		return a, hosts.Place{Dir: t.adopt.JobDir}, nil
@@ -129,8 +141,10 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
+		t.chain = t.chain.after(t.exp.spec, out)
 	case t.failed.retries(t.exp.spec, out):
 		t.failed, t.last = t.failed.add(out), &out
+		t.chain = t.chain.after(t.exp.spec, out)
 		t.notBefore = r.Now().Add(backoff(t.exp.spec, t.failed.n))
 	default:
 		t.state = out.State

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +31,9 @@ func durationOf(d *plan.Duration) time.Duration {
 type follower struct {
 	a       attempt
 	record  Recorder
+	redact  *Redactor
+	climb   *climber         // nil: nothing is stopped early
+	clean   *redactingWriter // what comes out of it is read
 	now     func() time.Time
 	printed func()       // called once, when the objective was first printed; may be nil
 	failed  func(error)  // called once, when something cannot be recorded; may be nil
@@ -55,8 +60,8 @@ const (
 	maxPerFlush = 200 // values of one metric; evenly thinned above, the last one kept
 )
 
-func newFollower(a attempt, record Recorder, now func() time.Time, printed func()) *follower {
-	f := &follower{a: a, record: record, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
+func newFollower(a attempt, record Recorder, redact *Redactor, now func() time.Time, printed func()) *follower {
+	f := &follower{a: a, record: record, redact: redact, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
 	f.rewind()
 	return f
 }
@@ -64,8 +69,16 @@ func newFollower(a attempt, record Recorder, now func() time.Time, printed func(
 // rewind is for a log that comes from its beginning: the metrics are found again, what was recorded is not recorded again.
 func (f *follower) rewind() {
 	recorded := maps.Clone(f.told)
+	f.clean = &redactingWriter{r: f.redact, to: heard{f}}
 	f.tail = tailKeeper{}
-	f.extract = metric.New(logWants(wants(f.a.exp)), func(r metric.Reading) {
+	ws := logWants(wants(f.a.exp))
+	if f.a.exp.Evaluate != nil {
+		ws = nil // only what the evaluation says counts
+	}
+	if f.climb != nil && !slices.ContainsFunc(ws, func(w metric.Want) bool { return w.Name == f.climb.step }) {
+		ws = append(ws, metric.Want{Name: f.climb.step, Pick: "last"})
+	}
+	f.extract = metric.New(ws, func(r metric.Reading) {
 		if r.Line > recorded[r.Metric] {
 			f.reading(r)
 		}
@@ -100,11 +113,24 @@ func (f *follower) Status(s hosts.Status) {
 
 // Log implements hosts.Observer.
 func (f *follower) Log(p []byte) {
-	f.tail.write(p)
-	f.extract.Write(p)
+	_, _ = f.clean.Write(p) // heard does not fail
+}
+
+// heard takes what the log says, without secrets.
+type heard struct{ f *follower }
+
+func (h heard) Write(p []byte) (int, error) {
+	h.f.tail.write(p)
+	return h.f.extract.Write(p)
 }
 
 func (f *follower) reading(r metric.Reading) {
+	if f.climb != nil {
+		f.climb.reading(r)
+		if !f.asked(r.Metric) {
+			return
+		}
+	}
 	if r.Metric == f.a.exp.Objective.Metric && f.printed != nil {
 		f.printed()
 		f.printed = nil
@@ -117,6 +143,12 @@ func (f *follower) reading(r metric.Reading) {
 		}
 		f.flushed = now
 	}
+}
+
+// asked reports whether the experiment asks for the metric, and not only early stop.
+func (f *follower) asked(name string) bool {
+	_, further := f.a.exp.Metrics[name]
+	return further || name == f.a.exp.Objective.Metric
 }
 
 // keep makes a reading wait for the next flush.
@@ -188,21 +220,40 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
+	_ = f.clean.Close() // heard does not fail
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
-	artifacts, left, ferr := f.fetch(ctx, h, state)
+	f.climb.close()
+	brought, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
 	}
-	results, err := findings(wants(f.a.exp), f.extract.Results(), filepath.Join(f.a.dir(state), "artifacts"), artifacts, f.keep)
+	for _, log := range []string{"log", "setup.log", "evaluate.log"} {
+		if err := f.redact.file(filepath.Join(f.a.dir(state), log)); err != nil {
+			return ledger.AttemptFinished{}, err
+		}
+	}
+	if exit.Step != "" {
+		if err := f.tail.read(filepath.Join(f.a.dir(state), exit.Step+".log")); err != nil {
+			return ledger.AttemptFinished{}, err
+		}
+	}
+	said, err := f.said(state)
+	if err != nil {
+		return ledger.AttemptFinished{}, err
+	}
+	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.keep)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
 	out := f.judge(exit, results, ferr)
-	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
-	out.Artifacts = append([]string{}, artifacts...)
+	out.Notes = append(out.Notes, f.unmatched(slices.Concat(brought.Artifacts, brought.Kept))...)
+	out.Artifacts = append([]string{}, brought.Artifacts...)
+	if out.Kept = brought.Kept; len(out.Kept) > 0 {
+		out.KeptDir = brought.KeptDir
+	}
 	out.Log = f.a.home + "/log"
-	for _, name := range left {
-		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size", name))
+	for _, name := range brought.Left {
+		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
 	}
 	if ferr != nil {
 		if out.Cause == string(CauseSync) {
@@ -228,16 +279,16 @@ func (f *follower) discard(h Host) {
 }
 
 // fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.
-func (f *follower) fetch(ctx context.Context, h Host, state string) (artifacts, left []string, err error) {
+func (f *follower) fetch(ctx context.Context, h Host, state string) (hosts.Brought, error) {
 	for {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
-		artifacts, left, err = h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
+		b, err := h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
 		cancel()
 		if !errors.Is(err, hosts.ErrUnreachable) {
-			return artifacts, left, err
+			return b, err
 		}
 		if !f.wait(ctx, err) {
-			return nil, nil, errLeft
+			return hosts.Brought{}, errLeft
 		}
 	}
 }
@@ -287,6 +338,24 @@ func (f *follower) takeBack(ctx context.Context, h Host) (hosts.Exit, error) {
 		return exit, errLeft
 	}
 	return exit, nil
+}
+
+// said is what the log says of the metrics, or, of an experiment that evaluates, the log of the evaluation.
+func (f *follower) said(state string) ([]metric.Result, error) {
+	if f.a.exp.Evaluate == nil {
+		return f.extract.Results(), nil
+	}
+	x := metric.New(logWants(wants(f.a.exp)), f.keep)
+	log, err := os.Open(filepath.Join(f.a.dir(state), "evaluate.log"))
+	if err == nil {
+		defer log.Close()
+		_, err = io.Copy(x, log)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // there is none where the command failed
+		return nil, fmt.Errorf("read what the evaluation says: %w", err)
+	}
+	x.Close(false)
+	return x.Results(), nil
 }
 
 func writeResult(path string, out ledger.AttemptFinished) error {

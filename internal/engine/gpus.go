@@ -155,6 +155,17 @@ func (h *hostState) room(n *hosts.GPUNeed) bool {
 	return h.busy < h.cap.Slots+h.cap.Ahead
 }
 
+// handed is how many trials it has.
+func (h *hostState) handed() int {
+	on := map[*task]bool{}
+	for _, ts := range append(slices.Clone(h.gpus.on), h.gpus.waiting) {
+		for _, t := range ts {
+			on[t] = true
+		}
+	}
+	return h.busy + len(on)
+}
+
 // enter and leave book a trial that is handed over, and one that came back.
 func (h *hostState) enter(t *task) {
 	if t.need != nil {
@@ -275,8 +286,15 @@ func (r *run) hostEvent(h *hostState, kind string) ledger.HostState {
 	return e
 }
 
-// waits records, once, what keeps trials waiting on a host.
-func (r *run) waits(h *hostState, why string) error {
+// hostSays is news of a host.
+func (r *run) hostSays(h *hostState, state, reason string) ledger.HostState {
+	e := r.hostEvent(h, h.kind)
+	e.State, e.Reason = state, reason
+	return e
+}
+
+// tellWait records, once, what keeps trials waiting on a host.
+func (r *run) tellWait(h *hostState, why string) error {
 	if h.said[why] {
 		return nil
 	}
@@ -284,9 +302,7 @@ func (r *run) waits(h *hostState, why string) error {
 		h.said = map[string]bool{}
 	}
 	h.said[why] = true
-	e := r.hostEvent(h, h.kind)
-	e.Reason = why
-	return r.append(e)
+	return r.append(r.hostSays(h, "serving", why))
 }
 
 // moreMemory makes a trial that filled its GPU ask for one with more, if there is any that it may have.

@@ -16,7 +16,7 @@ func (r *run) open(ctx context.Context) error {
 			continue
 		}
 		c, err := host.Capacity(ctx)
-		hs := &hostState{name: h.Name, kind: h.Kind, host: host, cap: c, gpus: newGPURoom(c.GPUs)}
+		hs := &hostState{name: h.Name, kind: h.Kind, host: host, cap: c, data: h.Data, gpus: newGPURoom(c.GPUs)}
 		hs.lanes = c.Slots + c.Ahead + hs.gpus.lanes(r.mostShared())
 		state := r.hostEvent(hs, h.Kind)
 		if err != nil {

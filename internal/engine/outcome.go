@@ -31,7 +31,11 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 	out.Notes = append(out.Notes, f.extract.Notes()...)
 	f.note(&out, results)
 	cause, message := f.cause(exit, results[0], lost)
+	why, early := stoppedEarly(exit)
 	switch {
+	case early && lost == nil:
+		out.State, out.Message, out.Partial = ledger.StoppedEarly, why, len(out.Metrics) > 0
+		return out
 	case cause == "":
 		out.State = ledger.Succeeded
 		v := ledger.Number(results[0].Value)
@@ -86,6 +90,9 @@ func because(reason string) string {
 // cause says why an attempt did not succeed, and puts it in a sentence; "" if it did.
 func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause, string) {
 	l := f.a.exp.Limits
+	if exit.Step != "" && (exit.End == hosts.Exited || exit.End == hosts.TimedOut) {
+		return f.stepCause(exit)
+	}
 	switch exit.End {
 	case hosts.TimedOut:
 		note := ""
@@ -118,6 +125,22 @@ func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause,
 		return CauseNoMetric, "ended well, but " + objective.missing
 	}
 	return "", ""
+}
+
+// stepCause is the cause of a setup or an evaluation that failed. Its log is the tail.
+func (f *follower) stepCause(exit hosts.Exit) (Cause, string) {
+	late := exit.End == hosts.TimedOut
+	if exit.Step == "setup" {
+		if late {
+			return CauseSetup, fmt.Sprintf("setup did not end within setup.timeout (%s)", f.a.exp.Setup.Timeout)
+		}
+		return CauseSetup, fmt.Sprintf("setup failed on %s with exit status %d: %s", f.a.host, exit.Code, f.tail.excerpt(1))
+	}
+	if late {
+		return CauseTimeout, fmt.Sprintf("evaluate did not end within limits.evaluate (%s)", f.a.exp.Limits.Evaluate)
+	}
+	cause, message := f.exitCause(exit.Code)
+	return cause, exit.Step + ": " + message
 }
 
 var (

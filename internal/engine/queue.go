@@ -18,10 +18,14 @@ type task struct {
 	trial    *plan.Trial
 	attempts int // made so far, in this run
 	tried    []string
+	inputs   map[string]string
+	rung     int    // of early stop, that it has to pass next
+	hopeless string // why it was stopped early
 	failed   failures
-	need     *hosts.GPUNeed          // of GPUs, when it was handed out; nil: none
-	memory   int64                   // that its GPUs must have, beyond what its experiment says; in bytes
-	had      []hosts.GPU             // its newest attempt
+	need     *hosts.GPUNeed // of GPUs, when it was handed out; nil: none
+	memory   int64          // that its GPUs must have, beyond what its experiment says; in bytes
+	had      []hosts.GPU    // its newest attempt
+	chain    chain
 	last     *ledger.AttemptFinished // the outcome of the newest attempt that is to be tried again
 	// notBefore is when it may be tried again; zero: at once.
 	notBefore time.Time
@@ -55,6 +59,11 @@ type experimentState struct {
 	ended    bool
 	stopped  []Request         // that ask for nothing more of it
 	classes  map[string]string // GPU models, by what is bound to one
+	ladder   *ladder           // nil: no early stop
+	state    string            // the state directory
+	upstream bool              // others start from its results
+	results  []produced
+	chosen   bool // what its trials start from
 	gate     gate
 	fuse     fuse
 }
@@ -78,6 +87,7 @@ func (e *experimentState) finish(t *task, res result) bool {
 	e.counts[t.state]++
 	if t.state == ledger.Succeeded {
 		e.done++
+		e.produce(e.state, t.trial, res.out)
 		e.took += time.Duration(res.out.DurationS * float64(time.Second))
 	}
 	e.gate.finished(t, res.out)
@@ -129,7 +139,7 @@ func (r *run) next(h *hostState) *task {
 		}
 	}
 	for _, e := range r.experiments {
-		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.takes(h.name) || !e.gate.admitsAny(r.Now()) {
+		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.takes(h.name) || !e.gate.admitsAny(r.Now()) || r.waits(e) {
 			continue
 		}
 		need := gpuNeed(e.spec.Needs)
@@ -207,7 +217,12 @@ func (r *run) abandon() error {
 				return true
 			})
 		}
+		impossible := r.choose(e)
 		e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
+			if why := impossible[t]; why != "" {
+				drop(t, CauseUpstream, why)
+				return true
+			}
 			if why := e.stoppedBy(t); why != "" && t.adopt == nil {
 				drop(t, CauseCancelled, why)
 				return true
@@ -284,6 +299,11 @@ func (r *run) settleExperiment(e *experimentState) error {
 	e.ended = true
 	if r.Seen != nil && r.Seen.Finished[e.spec.Name] {
 		return nil
+	}
+	if w, ok := e.neverTogether(); ok {
+		if err := r.append(w); err != nil {
+			return err
+		}
 	}
 	reason := StopComplete
 	if why := e.blown(); why != "" {

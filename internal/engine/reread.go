@@ -25,7 +25,11 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	log, err := os.Open(filepath.Join(r.State, filepath.FromSlash(from.Outcome.Log)))
+	file := filepath.Join(r.State, filepath.FromSlash(from.Outcome.Log))
+	if e.Evaluate != nil {
+		file = filepath.Join(filepath.Dir(file), "evaluate.log")
+	}
+	log, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		from.Outcome.Notes = append(from.Outcome.Notes, fmt.Sprintf("metric %s: the log of this result is gone, so it cannot be read", missing[0].Name))
 		return nil
@@ -34,7 +38,7 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 		return fmt.Errorf("read the log of reused trial %s again: %w", from.Outcome.Trial, err)
 	}
 	defer log.Close()
-	f := newFollower(attempt{Attempt: from.Outcome.Attempt, exp: e}, nil, r.Now, nil)
+	f := newFollower(attempt{Attempt: from.Outcome.Attempt, exp: e}, nil, nil, r.Now, nil)
 	f.every = 0
 	f.extract = metric.New(logWants(missing), f.keep)
 	if _, err := io.Copy(f.extract, log); err != nil {

@@ -13,10 +13,11 @@ func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 	r := &review{
 		Seen: &Seen{
 			Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
-			Attempts: map[ledger.Key]int{}, Failed: map[ledger.Key]failures{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
-			Models: map[ledger.Key]string{},
+			Attempts: map[ledger.Key]int{}, Failed: map[ledger.Key]failures{}, Chains: map[ledger.Key]chain{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
+			Results: map[ledger.Key]ledger.AttemptFinished{},
+			Models:  map[ledger.Key]string{},
 		},
-		specs: map[string]*plan.Experiment{}, open: map[string]bool{},
+		specs: map[string]*plan.Experiment{}, open: map[string]bool{}, feeds: map[string]bool{},
 	}
 	for ev, err := range past.Events(ctx, run) {
 		if err != nil {
@@ -35,6 +36,7 @@ type review struct {
 	*Seen
 	specs map[string]*plan.Experiment
 	open  map[string]bool // experiments that a bound ended
+	feeds map[string]bool // experiments that others start from
 	began time.Time       // of the newest process
 	last  time.Time
 }
@@ -54,6 +56,9 @@ func (r *review) apply(ev ledger.Event) error {
 			return err
 		}
 		r.specs[b.Name] = e
+		for _, in := range e.Inputs {
+			r.feeds[in.Experiment] = true
+		}
 	case ledger.TrialPlanned:
 		r.Planned[b.Key] = true
 	case ledger.AttemptIntended:
@@ -67,10 +72,17 @@ func (r *review) apply(ev ledger.Event) error {
 		tell(r.Told, b)
 	case ledger.AttemptFinished:
 		r.Failed[b.Key] = r.Failed[b.Key].add(b)
+		if b.State == ledger.Succeeded && r.feeds[b.Experiment] {
+			r.Results[b.Key] = b
+		}
 		if e := r.specs[b.Experiment]; e != nil {
 			r.Spent.GPUHours += gpuHours(e, b)
+			r.Chains[b.Key] = r.Chains[b.Key].after(e, b)
 		}
 	case ledger.TrialFinished:
+		if b.Reused != nil && r.feeds[b.Experiment] {
+			r.Results[b.Key] = b.Reused.Outcome
+		}
 		if r.Final[b.Key] = b.State; b.State == ledger.NotRun && bounded(b.Cause) {
 			delete(r.Final, b.Key) // a resume has another deadline
 			r.open[b.Experiment] = true

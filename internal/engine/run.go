@@ -37,6 +37,8 @@ type Config struct {
 	State       string
 	MaxParallel int // attempts at once on all hosts; 0 is no limit
 	Bounds      Bounds
+	// Secrets by experiment.
+	Secrets map[string]Secrets
 	// Requests are those of other processes; nil: there are none.
 	Requests <-chan Request
 	Record   Recorder
@@ -49,12 +51,14 @@ type Seen struct {
 	Experiments map[string]bool
 	Planned     map[ledger.Key]bool
 	Final       map[ledger.Key]ledger.State
-	Attempts    map[ledger.Key]int                  // the highest attempt number
-	Failed      map[ledger.Key]failures             // by the code's fault
-	Told        map[ledger.Attempt]map[string]int64 // by metric the last line of the log whose values are recorded
-	Finished    map[string]bool                     // experiments with their end recorded
-	Spent       Spent                               // by the processes before
-	Models      map[ledger.Key]string               // of the GPU that a trial's newest attempt had
+	Attempts    map[ledger.Key]int                    // the highest attempt number
+	Failed      map[ledger.Key]failures               // by the code's fault
+	Chains      map[ledger.Key]chain                  // of checkpoints
+	Told        map[ledger.Attempt]map[string]int64   // by metric the last line of the log whose values are recorded
+	Finished    map[string]bool                       // experiments with their end recorded
+	Spent       Spent                                 // by the processes before
+	Results     map[ledger.Key]ledger.AttemptFinished // of trials that others start from
+	Models      map[ledger.Key]string                 // of the GPU that a trial's newest attempt had
 }
 
 // An Outcome is how a run, or this process's part of it, ended.
@@ -111,7 +115,7 @@ func (o Outcome) Finish() ledger.RunFinished {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true, bound: newBound(cfg.Bounds, cfg.Now())}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {
@@ -128,6 +132,7 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	}
 	err := r.schedule(ctx, stop)
 	lanes.Wait()
+	stop(nil) // nobody listens to what drained hosts say
 	r.side.Wait()
 	out := r.outcome()
 	if err != nil {
@@ -145,6 +150,7 @@ type run struct {
 	Config
 	asks    chan *lane
 	results chan result
+	asked   chan answer // drained hosts
 
 	hosts       []*hostState
 	experiments []*experimentState
@@ -154,6 +160,7 @@ type run struct {
 	left        map[string][]ledger.Attempt
 	later       []*task // that wait before they are tried again
 	bound       bound
+	redact      *Redactor
 	stopReason  string // of a request that stopped the whole run
 	handed      handed
 	side        sync.WaitGroup // calls to hosts that no lane waits for
@@ -166,6 +173,8 @@ type hostState struct {
 	kind    string
 	cap     hosts.Capacity
 	lanes   int
+	data    map[string]string // where each data set lies
+	breaker breaker
 	waiting []*lane
 	busy    int             // attempts handed to it that need no GPU
 	adopted int             // of those, the ones it ran before we came
@@ -187,7 +196,8 @@ type result struct {
 	task   *task
 	host   *hostState
 	opened bool
-	waits  string // for what, on its host
+	waits  string    // for what, on its host
+	at     *progress // news of a trial that may be stopped early
 	out    ledger.AttemptFinished
 	left   bool // still running
 	err    error
@@ -222,6 +232,7 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 		if err == nil && !r.stopping {
 			r.close()
 			r.tooLate()
+			r.reopen(ctx)
 			fail(r.abandon())
 		}
 		over := err != nil || r.stopping || r.exhausted()
@@ -248,6 +259,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 			fail(r.take(res))
 		case q := <-r.Requests:
 			r.obey(q)
+		case a := <-r.asked:
+			fail(r.answered(a))
 		case <-wake:
 		case <-done:
 			done = nil
@@ -261,7 +274,7 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 
 // give hands tasks to the waiting lanes of h, as long as there are any it may have.
 func (r *run) give(h *hostState) {
-	for len(h.waiting) > 0 {
+	for len(h.waiting) > 0 && h.breaker.closed(h.handed()) && !r.suspect(h) {
 		if r.MaxParallel > 0 && r.inFlight >= r.MaxParallel {
 			return
 		}
@@ -288,7 +301,11 @@ func (r *run) give(h *hostState) {
 func (r *run) take(res result) error {
 	t, e := res.task, res.task.exp
 	if res.waits != "" {
-		return r.waits(res.host, res.waits)
+		return r.tellWait(res.host, res.waits)
+	}
+	if res.at != nil {
+		r.climb(t, *res.at)
+		return nil
 	}
 	if res.opened {
 		if res.err == nil {
@@ -301,6 +318,11 @@ func (r *run) take(res result) error {
 	e.inFlight--
 	t.adopt = nil
 	r.bound.finished(t, res.out)
+	if res.err == nil && !res.left {
+		if err := r.judge(res.host, res.out); err != nil {
+			return err
+		}
+	}
 	switch {
 	case res.err != nil:
 		return res.err
@@ -318,7 +340,7 @@ func (r *run) take(res result) error {
 		e.gate.leave(t)
 		return nil
 	}
-	r.changed = e.finish(t, res) || r.changed
+	r.changed = e.finish(t, res) || e.upstream && e.over() || r.changed
 	return r.settleExperiment(e)
 }
 

@@ -346,6 +346,6 @@ func TestAPanicOfOursIsABugAndLeavesTheOthersRunning(t *testing.T) {
 // panics is a host whose Fetch has a bug.
 type panics struct{ *hosttest.Fake }
 
-func (p panics) Fetch(_ context.Context, _, _ string, _ hosts.Want) ([]string, []string, error) {
+func (p panics) Fetch(_ context.Context, _, _ string, _ hosts.Want) (hosts.Brought, error) {
 	panic("index out of range")
 }

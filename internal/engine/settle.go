@@ -26,7 +26,9 @@ type Settlement struct {
 	// Host returns the host of that name as it can be reached now; nil if it cannot.
 	Host  func(name string) Host
 	State string
-	Now   func() time.Time
+	// Redact takes secrets out of what is brought home; nil: there are none.
+	Redact *Redactor
+	Now    func() time.Time
 
 	runs map[string]*recorded
 }
@@ -94,7 +96,7 @@ func (s *Settlement) conclude(ctx context.Context, h Host, o ledger.OpenAttempt)
 	}
 	a := newAttempt(o.Run, e, &t, o.Attempt.Attempt, o.Host)
 	a.job = o.Job
-	f := newFollower(a, s.Record, s.Now, nil)
+	f := newFollower(a, s.Record, s.Redact, s.Now, nil)
 	f.told = run.told[a.Attempt]
 	f.rewind()
 	out, err := f.follow(ctx, h, s.State)

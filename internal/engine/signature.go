@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -84,4 +88,26 @@ func (t *tailKeeper) excerpt(n int) string {
 		out = append(out, l)
 	}
 	return strings.Join(out[max(0, len(out)-n):], "\n")
+}
+
+// read replaces what it keeps by the end of a file; one that is not there is empty.
+func (t *tailKeeper) read(name string) error {
+	t.buf = t.buf[:0]
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err == nil && fi.Size() > tailBytes {
+		_, err = f.Seek(-tailBytes, io.SeekEnd)
+		if err != nil {
+			return err
+		}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, tailBytes))
+	t.write(b)
+	return err
 }

@@ -15,13 +15,19 @@ import (
 // An attempt is one execution of a trial on a host: what is needed to start it, to follow it and to judge it.
 type attempt struct {
 	ledger.Attempt
-	run    string
-	exp    *plan.Experiment
-	params plan.Params
-	seed   int64
-	host   string
-	job    string // id on the host
-	home   string // where its files come home, relative to the state directory, slash-separated
+	run     string
+	exp     *plan.Experiment
+	params  plan.Params
+	seed    int64
+	host    string
+	job     string            // id on the host
+	home    string            // where its files come home, relative to the state directory, slash-separated
+	setup   string            // key of its setup; empty if it has none
+	chain   int               // the attempt with which its checkpoint began
+	goesOn  bool              // it finds a checkpoint of the attempt before
+	data    map[string]string // by name the path on the host
+	inputs  map[string]string
+	secrets Secrets
 }
 
 func newAttempt(run string, e *plan.Experiment, t *plan.Trial, n int, host string) attempt {
@@ -70,26 +76,42 @@ func jobFor(a attempt, c *plan.Command, place hosts.Place, tree hosts.Tree) (hos
 	b := plan.Binding{Params: a.params, Seed: a.seed, Host: a.placeholder(place)}
 	env := []string{"PYTHONUNBUFFERED=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID", fmt.Sprintf("MASTER_PORT=%d", place.Port)}
 	env = append(env, c.Env(b)...)
-	if a.exp.Needs.GPUs == 0 {
-		env = append(env, "CUDA_VISIBLE_DEVICES=") // else its host says which, which knows it last
-	}
-	env = append(env,
-		"XRUN_RUN_ID="+a.run,
-		"XRUN_EXPERIMENT="+a.Experiment,
-		"XRUN_TRIAL_ID="+a.Trial,
+	shared := []string{
+		"XRUN_RUN_ID=" + a.run,
+		"XRUN_EXPERIMENT=" + a.Experiment,
+		"XRUN_TRIAL_ID=" + a.Trial,
 		fmt.Sprintf("XRUN_ATTEMPT=%d", a.Attempt.Attempt),
 		fmt.Sprintf("XRUN_SEED=%d", a.seed),
-		"XRUN_PARAMS_FILE="+place.Params,
-		"XRUN_OUT="+place.Out,
-	)
+		"XRUN_PARAMS_FILE=" + place.Params,
+		"XRUN_OUT=" + place.Out,
+	}
+	if a.exp.Needs.GPUs == 0 {
+		shared = append(shared, "CUDA_VISIBLE_DEVICES=") // else its host says which, which knows it last
+	}
 	for _, p := range a.params {
-		env = append(env, plan.EnvName(p.Name)+"="+p.Value.Text())
+		shared = append(shared, plan.EnvName(p.Name)+"="+p.Value.Text())
+	}
+	if dir := a.setupDir(place); dir != "" {
+		shared = append(shared, "XRUN_SETUP_DIR="+dir)
+	}
+	env = append(env, entries(a.secrets.Command)...)
+	env = append(env, shared...)
+	if dir := a.checkpointDir(place); dir != "" {
+		env = append(env, "XRUN_CHECKPOINT_DIR="+dir)
+		if a.goesOn {
+			env = append(env, "XRUN_RESUMED=1")
+		}
 	}
 	l := a.exp.Limits
 	job := hosts.Job{ID: a.job, Argv: c.Argv(b), Env: env, Tree: tree, Params: append(params, '\n')}
 	job.Limits.Time = durationOf(&l.Trial)
 	job.Limits.Silence = durationOf(l.Silence)
 	job.Limits.Grace = durationOf(&l.Grace)
+	if c := a.exp.Checkpoint; c != nil {
+		job.Limits.Signal, job.Limits.Ahead = c.Signal, durationOf(c.Ahead)
+		job.Checkpoint = a.checkpointDir(place)
+	}
+	a.addSteps(&job, b, shared, place)
 	return job, nil
 }
 
@@ -110,11 +132,19 @@ func (a attempt) placeholder(place hosts.Place) func(string) (string, bool) {
 		case "xrun.out":
 			return place.Out, true
 		case "xrun.setup":
-			return place.Setup, true
+			return a.setupDir(place), true
 		case "xrun.checkpoint":
-			return place.Checkpoint, true
+			return a.checkpointDir(place), true
 		case "xrun.port":
 			return fmt.Sprint(place.Port), true
+		}
+		if name, ok := strings.CutPrefix(name, "data."); ok {
+			path, ok := a.data[name]
+			return path, ok
+		}
+		if name, ok := strings.CutPrefix(name, "inputs."); ok {
+			path, ok := a.inputs[name]
+			return path, ok
 		}
 		return "", false
 	}

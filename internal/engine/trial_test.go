@@ -65,16 +65,19 @@ func TestAJobGetsItsParametersThreeWays(t *testing.T) {
 	silence := plan.Duration(time.Minute)
 	e := plan.Experiment{Name: "e", Needs: plan.Needs{GPUs: 2}, Limits: plan.Limits{Trial: plan.Duration(time.Hour), Silence: &silence, Grace: plan.Duration(time.Second)}}
 	tr := plan.Trial{ID: "abc", Seed: 7, Params: plan.Params{{Name: "model.lr", Value: plan.FloatValue(1e-5)}, {Name: "name", Value: plan.StringValue("x; touch /tmp/pwn #")}}}
+	e.Setup, e.Checkpoint = &plan.Setup{Command: []string{"uv", "sync"}}, &plan.Checkpoint{}
 	a := newAttempt("run", &e, &tr, 2, "h")
+	a.setup, a.chain = "key", 1
+	a.data, a.inputs = map[string]string{"d": "/data/d"}, map[string]string{"i": "/runs/i"}
 	c := plan.ParseCommand([]string{
-		"p", "{name}", "{model.lr}", "{seed}", "{xrun.run}/{xrun.experiment}/{xrun.trial}/{xrun.attempt}", "{xrun.gpus}", "{xrun.out}", "{xrun.setup}", "{xrun.checkpoint}", "{xrun.port}", "{xrun.other}",
+		"p", "{name}", "{model.lr}", "{seed}", "{xrun.run}/{xrun.experiment}/{xrun.trial}/{xrun.attempt}", "{xrun.gpus}", "{xrun.out}", "{xrun.setup}", "{xrun.checkpoint}", "{xrun.port}", "{xrun.other}", "{data.d}", "{inputs.i}",
 	}, map[string]string{"OUT": "{xrun.out}", "PYTHONUNBUFFERED": "0"})
 	place := hosts.Place{Out: "/o", Setup: "/s", Checkpoint: "/c", Params: "/p.json", Port: 4711}
 	job, err := jobFor(a, c, place, hosts.Tree{ID: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"p", "x; touch /tmp/pwn #", "1e-05", "7", "run/e/abc/2", "2", "/o", "/s", "/c", "4711", "{xrun.other}"}, job.Argv); diff != "" {
+	if diff := cmp.Diff([]string{"p", "x; touch /tmp/pwn #", "1e-05", "7", "run/e/abc/2", "2", "/o", "/s/key", "/c/run.e.abc.1", "4711", "{xrun.other}", "/data/d", "/runs/i"}, job.Argv); diff != "" {
 		t.Error(diff)
 	}
 	if got := string(job.Params); got != `{"model.lr":1e-05,"name":"x; touch /tmp/pwn #"}`+"\n" {
@@ -88,6 +91,7 @@ func TestAJobGetsItsParametersThreeWays(t *testing.T) {
 	want := map[string]string{
 		"PYTHONUNBUFFERED": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "MASTER_PORT": "4711", "OUT": "/o",
 		"XRUN_RUN_ID": "run", "XRUN_EXPERIMENT": "e", "XRUN_TRIAL_ID": "abc", "XRUN_ATTEMPT": "2", "XRUN_SEED": "7", "XRUN_PARAMS_FILE": "/p.json", "XRUN_OUT": "/o",
+		"XRUN_SETUP_DIR": "/s/key", "XRUN_CHECKPOINT_DIR": "/c/run.e.abc.1",
 		"XRUN_PARAM_MODEL_LR": "1e-05", "XRUN_PARAM_NAME": "x; touch /tmp/pwn #",
 	}
 	for k, v := range want {

@@ -21,6 +21,8 @@ type Job struct {
 	// Setup comes before the command, Evaluate after one that ended well; nil: nothing does.
 	Setup    *Setup
 	Evaluate *Evaluation
+	// Checkpoint is a directory below Place.Checkpoint that is deleted when the job ends well; "": none.
+	Checkpoint string
 }
 
 // A Step is a program that runs beside the command of a job, with a log and limits of its own.
@@ -50,6 +52,9 @@ type Limits struct {
 	Time    time.Duration // from start to end
 	Silence time.Duration // without output
 	Grace   time.Duration // between TERM and KILL
+	// Signal (USR1, USR2 or TERM) is sent to everything of the command that long before Time; "": none.
+	Signal string
+	Ahead  time.Duration
 }
 
 // A Tree is the code that is put into a job's working directory. Blobs is a directory that holds the bytes of each file
@@ -80,10 +85,19 @@ type Place struct {
 
 // A Want says which files of an ended job come home besides its log: everything in Place.Out, and what Tree selects of
 // the working directory (slash-separated paths; nil is none). A name that both have is that of Place.Out. Limit bounds
-// the bytes of all of them; 0 is no limit.
+// the bytes of all of them; 0 is no limit. What Keep selects stays on the host for good (nil is nothing).
 type Want struct {
 	Limit int64
 	Tree  func(path string) bool
+	Keep  func(path string) bool
+}
+
+// Brought says what became of the files of an ended job: slash-separated paths, sorted.
+type Brought struct {
+	Artifacts []string // came home
+	Kept      []string // stay on the host, below KeptDir: what was to be kept, and what was Left
+	KeptDir   string   // absolute there
+	Left      []string // would have been more than the limit, or cannot be brought
 }
 
 // Capacity is what a host can take now.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Start makes the directory of each job and hands it to a slot, or queues it for one. The directory is made exclusively:
@@ -26,7 +27,7 @@ func (l *Local) Start(ctx context.Context, jobs []Job) []error {
 }
 
 func (l *Local) start(ctx context.Context, j *Job) error {
-	if err := errors.Join(validID(j.ID), checkArgv(j.Argv), checkTree(j.Tree), checkSteps(j)); err != nil {
+	if err := errors.Join(validID(j.ID), checkArgv(j.Argv), checkTree(j.Tree), checkSteps(j), l.checkCheckpoint(j)); err != nil {
 		return err
 	}
 	if err := l.promise(ctx, j.GPUs); err != nil {
@@ -85,12 +86,18 @@ func (l *Local) start(ctx context.Context, j *Job) error {
 	return nil
 }
 
+// signals are those that a job can ask for.
+var signals = map[string]syscall.Signal{"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "TERM": syscall.SIGTERM}
+
 // directMax is the most that an order carries: a pipe holds it whatever the supervisor is doing.
 const directMax = 16 << 10
 
 // orderFor is what the supervisor is told. Argv and env are part of it where no shell has to come between.
 func (l *Local) orderFor(d jobDir, j *Job) order {
-	o := order{Path: []byte(d), Shell: l.shell, Time: j.Limits.Time, Silence: j.Limits.Silence, Grace: j.Limits.Grace}
+	o := order{Path: []byte(d), Shell: l.shell, Time: j.Limits.Time, Silence: j.Limits.Silence, Grace: j.Limits.Grace, Checkpoint: []byte(j.Checkpoint)}
+	if j.Limits.Ahead > 0 {
+		o.Signal, o.Ahead = signals[j.Limits.Signal], j.Limits.Ahead
+	}
 	if l.cfg.Shell != "" || len(l.cfg.Prelude) > 0 {
 		return o
 	}

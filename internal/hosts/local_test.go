@@ -159,7 +159,7 @@ func TestJobRuns(t *testing.T) {
 		t.Errorf("got %+v, log %q", exit, log)
 	}
 	dir := t.TempDir()
-	if _, _, err := l.Fetch(t.Context(), "one", dir, hosts.Want{}); err != nil {
+	if _, err := l.Fetch(t.Context(), "one", dir, hosts.Want{}); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(dir + "/log"); string(b) != log {

@@ -39,6 +39,17 @@ func checkSteps(j *Job) error {
 	return nil
 }
 
+// checkCheckpoint refuses a directory that is none of ours: it is to be deleted.
+func (l *Local) checkCheckpoint(j *Job) error {
+	if j.Limits.Ahead > 0 && signals[j.Limits.Signal] == 0 {
+		return fmt.Errorf("there is no signal %q", j.Limits.Signal)
+	}
+	if j.Checkpoint == "" || filepath.Dir(j.Checkpoint) == filepath.Join(l.home, dirCheckpoints) && validID(filepath.Base(j.Checkpoint)) == nil {
+		return nil
+	}
+	return fmt.Errorf("checkpoint directory %s: not below %s", j.Checkpoint, filepath.Join(l.home, dirCheckpoints))
+}
+
 // stageSteps writes what the supervisor needs for the steps of a job, and puts them into its order.
 func (l *Local) stageSteps(d jobDir, j *Job, o *order) error {
 	if s := j.Setup; s != nil {

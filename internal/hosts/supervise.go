@@ -25,6 +25,11 @@ type order struct {
 	// Argv and Env are given, each word with a NUL after it, where the script would do nothing but exec: then it is not
 	// run and the job costs one exec instead of two.
 	Argv, Env []byte `json:",omitempty"`
+	// Signal is sent to what runs Ahead of Time; 0: none.
+	Signal syscall.Signal `json:",omitempty"`
+	Ahead  time.Duration  `json:",omitempty"`
+	// Checkpoint is deleted when the job has ended well.
+	Checkpoint []byte `json:",omitempty"`
 	// The steps beside the command.
 	Setup    *setupOrder    `json:",omitempty"`
 	Evaluate *evaluateOrder `json:",omitempty"`

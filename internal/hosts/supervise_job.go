@@ -35,6 +35,7 @@ type run struct {
 	limit    time.Duration
 	quiet    time.Duration // how long it may be silent
 	told     bool          // that it runs
+	warns    bool          // with a signal before the limit
 	took     time.Duration // the command
 	code     int
 	over     bool // the first process has ended
@@ -107,12 +108,18 @@ func (s *supervisor) run(o order, g *grip) error {
 	if g != nil && r.code != 0 && !r.asked && !s.spent && g.fellOff() {
 		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too
 	}
-	return r.record()
+	err = r.record()
+	if err == nil && r.code == 0 && !r.asked && len(o.Checkpoint) > 0 {
+		_ = removeAll(string(o.Checkpoint)) // gc finds what is left
+	}
+	return err
 }
 
 // command runs what the job is for.
 func (r *run) command(env int) {
 	r.begin(r.Time, r.Silence)
+	r.warns = r.Signal != 0
+	defer func() { r.warns = false }()
 	main, err := r.spawn(env)
 	if err != nil {
 		// The shell itself cannot be run: the job has an end like any other that found no program.
@@ -174,6 +181,10 @@ func (r *run) follow(main int) {
 	if r.limit > 0 {
 		limit = time.After(r.limit)
 	}
+	var warn <-chan time.Time
+	if r.warns && r.limit > r.Ahead {
+		warn = time.After(r.limit - r.Ahead)
+	}
 	if r.quiet > 0 {
 		t := time.NewTicker(min(max(r.quiet/8, 5*time.Millisecond), time.Second))
 		defer t.Stop()
@@ -190,6 +201,8 @@ func (r *run) follow(main int) {
 			r.reaped(x)
 		case <-r.s.asked:
 			r.heed()
+		case <-warn:
+			r.crew.signal(r.Signal)
 		case <-limit:
 			r.end(stopTimeout)
 		case <-watch:

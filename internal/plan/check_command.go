@@ -25,13 +25,13 @@ func (c *checker) programs(e *Experiment) {
 	}
 }
 
-// wrappers are programs that run another one, with those of their options that take a value.
-var wrappers = map[string]string{"sudo": "-u -g -C -h -p", "env": "-u -C", "nice": "-n", "nohup": "", "time": "-f -o", "ionice": "-c -n"}
+// prefixes are programs that run another one, with those of their options that take a value.
+var prefixes = map[string]string{"sudo": "-u -g -C -h -p", "env": "-u -C", "nice": "-n", "nohup": "", "time": "-f -o", "ionice": "-c -n"}
 
-// program is the index of what argv runs, behind sudo, env and their like; -1 if there is nothing behind them.
-func program(argv []string) int {
+// behindPrefixes is the index of what argv runs, behind sudo, env and their like; -1 if there is nothing behind them.
+func behindPrefixes(argv []string) int {
 	for i := 0; i < len(argv); i++ {
-		options, ok := wrappers[path.Base(argv[i])]
+		options, ok := prefixes[path.Base(argv[i])]
 		if !ok {
 			return i
 		}
@@ -47,7 +47,7 @@ func program(argv []string) int {
 
 // containers finds a container that is started by hand.
 func (c *checker) containers(argv []string, where ...string) {
-	i := program(argv)
+	i := behindPrefixes(argv)
 	if i < 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (c *checker) containers(argv []string, where ...string) {
 
 // detached finds programs that return while what they started goes on.
 func (c *checker) detached(argv []string, where ...string) {
-	i := program(argv)
+	i := behindPrefixes(argv)
 	if i < 0 {
 		return
 	}
@@ -77,7 +77,7 @@ func (c *checker) detached(argv []string, where ...string) {
 
 // scripts looks into `sh -c SCRIPT` for pipes that hide a failure, and for work in the background.
 func (c *checker) scripts(argv []string, where ...string) {
-	i, pipefail := script(argv)
+	i, pipefail := scriptIn(argv)
 	if i < 0 {
 		return
 	}
@@ -107,8 +107,8 @@ func (c *checker) scripts(argv []string, where ...string) {
 // harmless are programs in front of a pipe whose failure nobody needs to know of.
 var harmless = []string{"echo", "printf", "cat", "env", "yes", "seq", "ls", "true", ":"}
 
-// script is the index of the script in argv, if it runs a shell with -c, and whether the shell is told pipefail.
-func script(argv []string) (index int, pipefail bool) {
+// scriptIn is the index of the script in argv, if it runs a shell with -c, and whether the shell is told pipefail.
+func scriptIn(argv []string) (index int, pipefail bool) {
 	for i, arg := range argv {
 		if !contains([]string{"sh", "bash", "dash", "ash", "zsh", "ksh"}, path.Base(arg)) {
 			continue

@@ -46,20 +46,9 @@ type unbuiltField struct {
 func unbuiltFields(e *Experiment) []unbuiltField {
 	fs := []unbuiltField{
 		{e.Code.Ref != "", []string{"code", "ref"}},
-		{e.Setup != nil, []string{"setup"}},
-		{len(e.Secrets) > 0, []string{"secrets"}},
-		{len(e.Data) > 0, []string{"data"}},
-		{len(e.Inputs) > 0, []string{"inputs"}},
 		{e.Container != nil, []string{"container"}},
-		{e.Checkpoint != nil, []string{"checkpoint"}},
-		{e.Evaluate != nil, []string{"evaluate"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
-		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
-		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
-	}
-	if e.Sweep != nil {
-		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
 	}
 	if glob := e.glob(); glob != "" {
 		_, where := e.declared()

@@ -8,24 +8,15 @@ import (
 )
 
 func TestWhatIsNotBuiltIsNamed(t *testing.T) {
-	duration, n := Duration(1), 1
+	n := 1
 	experiments := map[string]func(*Experiment){
-		"code.ref":           func(e *Experiment) { e.Code.Ref = "v1" },
-		"setup":              func(e *Experiment) { e.Setup = &Setup{} },
-		"secrets":            func(e *Experiment) { e.Secrets = map[string]Secret{"A": {}} },
-		"data":               func(e *Experiment) { e.Data = map[string]string{"a": "1"} },
-		"inputs":             func(e *Experiment) { e.Inputs = map[string]Input{"a": {}} },
-		"container":          func(e *Experiment) { e.Container = &Container{} },
-		"checkpoint":         func(e *Experiment) { e.Checkpoint = &Checkpoint{} },
-		"evaluate":           func(e *Experiment) { e.Evaluate = &Evaluate{} },
-		"loop":               func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
-		"claim":              func(e *Experiment) { e.Claim = &Claim{} },
-		"artifacts.keep":     func(e *Experiment) { e.Artifacts.Keep = []string{"x"} },
-		"artifacts.keep_for": func(e *Experiment) { e.Artifacts.KeepFor = &duration },
-		"sweep.early_stop":   func(e *Experiment) { e.Sweep.EarlyStop = &EarlyStop{} },
-		"sweep.grid.f":       func(e *Experiment) { e.Sweep = &Sweep{Grid: Axes{{Name: "f", Glob: &Glob{}}}} },
-		"sweep.zip.f":        func(e *Experiment) { e.Sweep = &Sweep{Zip: Axes{{Name: "f", Glob: &Glob{}}}} },
-		"sweep.cases.1.f":    func(e *Experiment) { e.Sweep = &Sweep{Cases: []Axes{{}, {{Name: "f", Glob: &Glob{}}}}} },
+		"code.ref":        func(e *Experiment) { e.Code.Ref = "v1" },
+		"container":       func(e *Experiment) { e.Container = &Container{} },
+		"loop":            func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
+		"claim":           func(e *Experiment) { e.Claim = &Claim{} },
+		"sweep.grid.f":    func(e *Experiment) { e.Sweep = &Sweep{Grid: Axes{{Name: "f", Glob: &Glob{}}}} },
+		"sweep.zip.f":     func(e *Experiment) { e.Sweep = &Sweep{Zip: Axes{{Name: "f", Glob: &Glob{}}}} },
+		"sweep.cases.1.f": func(e *Experiment) { e.Sweep = &Sweep{Cases: []Axes{{}, {{Name: "f", Glob: &Glob{}}}}} },
 	}
 	for want, edit := range experiments {
 		path, _, _ := strings.Cut(want, " ")

@@ -21,6 +21,6 @@ func WriteEvent(w io.Writer, e ledger.Event) error {
 	if err := enc.Encode(line); err != nil {
 		return fmt.Errorf("write event %s: %w", e.Type, err)
 	}
-	_, err := w.Write(escapeJSON(b.Bytes()))
+	_, err := w.Write(SafeJSON(b.Bytes()))
 	return err
 }

@@ -289,11 +289,12 @@ func (r *Report) JSON() []byte {
 	if err := e.Encode(r); err != nil {
 		panic("report: " + err.Error())
 	}
-	return escapeJSON(b.Bytes())
+	return SafeJSON(b.Bytes())
 }
 
-// escapeJSON writes what is invisible or moves the cursor as \u escapes. It stands inside strings only.
-func escapeJSON(b []byte) []byte {
+// SafeJSON writes what is invisible or moves the cursor as \u escapes: encoding/json escapes what is below a space only.
+// It stands inside strings only, so the document is the same.
+func SafeJSON(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

@@ -1,12 +1,17 @@
 package checkpoint
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // A Selection says which files of a tree are shipped. The globs are those of Match, relative to the code's directory;
 // the plain name of a directory takes all that lies below it. What Exclude names is not shipped, whatever else says so.
 type Selection struct {
 	// Dir is the absolute directory of the code (code.path).
 	Dir string
+	// Within is a directory that Dir must not leave through its links; "" is none.
+	Within string
 	// Include, Exclude and Ignore are code.include, code.exclude and code.ignore.
 	Include, Exclude, Ignore []string
 	// Omit are absolute paths of files and directories that are never shipped unless Include names them: the files of
@@ -36,8 +41,33 @@ type Manifest struct {
 	Bytes      int64
 	Commit     string   // of HEAD; empty outside git or before the first commit
 	Dirty      bool     // what is shipped differs from that commit
-	Notes      []string // sockets left out, links that lead outside
+	Notes      []string // what was left out or could not be told
+	Links      []Link   `json:"-"` // those that lead outside, in the order of Files
 }
+
+// A Link is a link that is shipped.
+type Link struct{ Path, Target string }
 
 // ErrTooLarge is the error of a tree above Selection.MaxSize.
 var ErrTooLarge = errors.New("code is larger than code.max_size")
+
+// A SelectionError is about one field of a Selection.
+type SelectionError struct {
+	Field string // "path", "include", "exclude", "ignore" or "max_size"; "" is the selection as a whole
+	Err   error
+	hint  string
+}
+
+// Error is what is wrong.
+func (e *SelectionError) Error() string { return e.Err.Error() }
+
+// Unwrap is the error without its field.
+func (e *SelectionError) Unwrap() error { return e.Err }
+
+// Hint says what to do.
+func (e *SelectionError) Hint() string { return e.hint }
+
+// wrong makes a SelectionError.
+func wrong(field, hint, format string, args ...any) error {
+	return &SelectionError{Field: field, Err: fmt.Errorf(format, args...), hint: hint}
+}

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -14,7 +13,7 @@ func compileAll(field string, list []string) (globs, error) {
 	for _, g := range list {
 		p, err := compile(g)
 		if err != nil {
-			return nil, fmt.Errorf("code.%s: %w", field, err)
+			return nil, wrong(field, "", "code.%s: %w", field, err)
 		}
 		out = append(out, p)
 	}

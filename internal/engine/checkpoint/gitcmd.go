@@ -28,14 +28,17 @@ func runGit(ctx context.Context, root, dir string, args ...string) ([]byte, erro
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, gitDeadline, fmt.Errorf("git did not answer within %s", gitDeadline))
 	defer cancel()
-	all := append([]string{
-		"--no-pager", "--no-optional-locks", "--literal-pathspecs",
+	all := []string{
+		"--no-pager", "--no-optional-locks", "--work-tree=" + root, // whatever core.worktree says
 		"-c", "core.fsmonitor=false",
 		"-c", "core.hooksPath=/dev/null",
 		"-c", "core.untrackedCache=false",
 		"-c", "core.precomposeUnicode=false",
-	}, args...)
-	cmd := exec.CommandContext(ctx, program, all...)
+	}
+	if args[0] != "check-ignore" { // which refuses it
+		all = append(all, "--literal-pathspecs")
+	}
+	cmd := exec.CommandContext(ctx, program, append(all, args...)...)
 	cmd.Dir = dir
 	cmd.Env = gitEnv(os.Environ(), root)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

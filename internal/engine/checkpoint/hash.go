@@ -19,7 +19,8 @@ import (
 	"syscall"
 )
 
-// hash reads every file once, for our hash and, where HEAD has the path, for git's.
+// hash reads every file once, for our hash and, where HEAD has the path, for git's. To list, it reads only what could be
+// a git-lfs pointer.
 func (s *scan) hash(ctx context.Context) error {
 	s.blobs = make([]string, len(s.m.Files))
 	links := make([]string, len(s.m.Files))
@@ -44,7 +45,7 @@ func (s *scan) hash(ctx context.Context) error {
 	for i, f := range s.m.Files {
 		s.m.Bytes += f.Size
 		if f.Mode == "120000" && s.outward(f.Path, links[i]) {
-			s.notes = append(s.notes, fmt.Sprintf("%s is shipped as a link, and leads outside the code: %s", f.Path, links[i]))
+			s.m.Links = append(s.m.Links, Link{f.Path, links[i]})
 		}
 	}
 	return nil
@@ -52,6 +53,9 @@ func (s *scan) hash(ctx context.Context) error {
 
 func (s *scan) hashFile(i int, buf []byte) error {
 	f := &s.m.Files[i]
+	if s.listOnly && f.Size > maxPointer {
+		return nil
+	}
 	file, fi, err := openRegular(s.file(f.Path))
 	if err != nil {
 		return err
@@ -69,7 +73,7 @@ func (s *scan) hashFile(i int, buf []byte) error {
 			return err
 		}
 		if bytes.HasPrefix(buf[:n], []byte(lfsMagic)) {
-			return fmt.Errorf("%s is a git-lfs pointer, not the file itself: run git lfs pull, or name it in code.exclude", f.Path)
+			return wrong("", "", "%s is a git-lfs pointer, not the file itself: run git lfs pull, or name it in code.exclude", f.Path)
 		}
 		w.Write(buf[:n])
 		f.Size = int64(n)

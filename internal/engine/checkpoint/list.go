@@ -81,7 +81,7 @@ func (l *lister) submodule(ctx context.Context, root, dir, name string) error {
 	fi, err := os.Lstat(dir)
 	entries, _ := os.ReadDir(dir)
 	if err != nil || fi.IsDir() && len(entries) == 0 {
-		return fmt.Errorf("submodule %s is not checked out: run git -C %s submodule update --init --recursive, or exclude it", name, root)
+		return wrong("", "", "submodule %s is not checked out: run git -C %s submodule update --init --recursive, or exclude it", name, root)
 	}
 	if !fi.IsDir() {
 		l.paths[name] = true

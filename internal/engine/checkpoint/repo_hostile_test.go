@@ -48,6 +48,13 @@ func TestNothingOfTheRepositoryRunsAndNothingIsWritten(t *testing.T) {
 		if err := (Store{Dir: t.TempDir()}).Put(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
+		sel := Selection{Dir: r.dir, Exclude: []string{"a"}}
+		if _, err := List(t.Context(), sel); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b.txt", "new.txt", "nosuch"} {
+			WhyLeft(t.Context(), sel, name)
+		}
 		if root := FindRoot(r.dir); root != r.dir {
 			t.Error(root)
 		}

@@ -19,23 +19,32 @@ const maxPointer = 1024
 // A scan is the work of one call of Scan.
 type scan struct {
 	lister
-	m     *Manifest
-	real  string // Dir with its links resolved
-	head  map[string]entry
-	blobs []string // git's ids of m.Files, where HEAD has the path
-	dirs  map[string]bool
+	m        *Manifest
+	real     string // Dir with its links resolved
+	head     map[string]entry
+	blobs    []string // git's ids of m.Files, where HEAD has the path
+	dirs     map[string]bool
+	listOnly bool // the bytes are not hashed, and the commit is not looked at
 }
 
 // Scan lists and hashes what Selection selects. It writes nothing and runs no program but git itself; of an error of
 // several files it names the first.
-func Scan(ctx context.Context, sel Selection) (*Manifest, error) {
+func Scan(ctx context.Context, sel Selection) (*Manifest, error) { return scanWith(ctx, sel, false) }
+
+// List is Scan without the hashes and the commit: it finds the same files, notes and errors, in less time.
+func List(ctx context.Context, sel Selection) (*Manifest, error) { return scanWith(ctx, sel, true) }
+
+func scanWith(ctx context.Context, sel Selection, listOnly bool) (*Manifest, error) {
 	sel.Dir = filepath.Clean(sel.Dir)
 	real, err := filepath.EvalSymlinks(sel.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("the code's directory: %w", err)
+		return nil, wrong("path", "", "the code's directory: %w", err)
+	}
+	if within := resolved(sel.Within); sel.Within != "" && real != within && !strings.HasPrefix(real, strings.TrimSuffix(within, "/")+"/") {
+		return nil, wrong("path", "code lies within the repository of its experiment", "code.path leads out of the repository, through a link")
 	}
 	if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
-		return nil, fmt.Errorf("the code's directory: %s is not a directory", sel.Dir)
+		return nil, wrong("path", "", "the code's directory: %s is not a directory", sel.Dir)
 	}
 	f, err := newFilter(sel, real)
 	if err != nil {
@@ -46,6 +55,8 @@ func Scan(ctx context.Context, sel Selection) (*Manifest, error) {
 		m:      &Manifest{Dir: sel.Dir},
 		real:   real,
 		dirs:   map[string]bool{".": true},
+
+		listOnly: listOnly,
 	}
 	if err := s.list(ctx, real, "", ""); err != nil {
 		return nil, err
@@ -62,17 +73,23 @@ func Scan(ctx context.Context, sel Selection) (*Manifest, error) {
 	if err := checkSize(s.m.Files, sel.MaxSize); err != nil {
 		return nil, err
 	}
-	s.provenance(ctx)
+	if !listOnly {
+		s.provenance(ctx)
+	}
 	if err := s.hash(ctx); err != nil {
 		return nil, err
 	}
-	s.compare()
+	if !listOnly {
+		s.compare()
+	}
 	if len(s.m.Files) == 0 {
-		s.notes = append(s.notes, fmt.Sprintf("no file of %s is shipped: it is empty, or git ignores all of it", sel.Dir))
+		s.notes = append(s.notes, "no file is shipped: its directory is empty, or git ignores all of it")
 	}
 	s.m.Notes = append(s.m.Notes, s.notes...)
 	slices.Sort(s.m.Notes)
-	s.m.identify()
+	if !listOnly {
+		s.m.identify()
+	}
 	return s.m, nil
 }
 
@@ -99,7 +116,7 @@ func (s *scan) refuseNested() error {
 		if s.filter.excludesDir(dir) || s.filter.include.covers(dir) || !s.filter.ships(dir+"/\x01") {
 			continue
 		}
-		return fmt.Errorf("nested repository %s: make it a submodule, or name it in code.exclude (or in code.include, to ship its files)", dir)
+		return wrong("", "", "nested repository %s: make it a submodule, or name it in code.exclude (or in code.include, to ship its files)", dir)
 	}
 	return nil
 }
@@ -183,8 +200,15 @@ func checkSize(files []File, most int64) error {
 	for _, f := range largest[:min(5, len(largest))] {
 		names = append(names, fmt.Sprintf("%s (%s)", f.Path, bytesText(f.Size)))
 	}
-	return fmt.Errorf("%w: %s in %d files, %s allowed; the largest are %s",
-		ErrTooLarge, bytesText(total), len(files), bytesText(most), strings.Join(names, ", "))
+	return wrong("max_size", "exclude what the trials do not need (code: exclude), or raise code.max_size", "%w: %s in %s, %s allowed; the largest are %s",
+		ErrTooLarge, bytesText(total), filesText(len(files)), bytesText(most), strings.Join(names, ", "))
+}
+
+func filesText(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 func bytesText(n int64) string {

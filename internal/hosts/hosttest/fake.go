@@ -24,6 +24,8 @@ type Script struct {
 	End       hosts.End         // "" is hosts.Exited
 	Reason    string            // Exit.Reason
 	Artifacts map[string]string // content by slash-separated path
+	Step      string            // the step that failed or was ended
+	StepLogs  map[string]string // the logs of setup and evaluate, by name
 }
 
 // A Line is a piece of a log, that long after the start.
@@ -187,7 +189,7 @@ func (f *Fake) dispatch() {
 		for _, line := range j.script.Later {
 			j.timers = append(j.timers, time.AfterFunc(line.After, func() { f.print(j, line.Text) }))
 		}
-		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason}
+		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason, Step: j.script.Step}
 		if end.End == "" {
 			end.End = hosts.Exited
 		}
@@ -337,23 +339,29 @@ func (f *Fake) Place(_ context.Context, id string) (hosts.Place, error) {
 	dir := path.Join("/fake", f.name, id)
 	return hosts.Place{
 		Dir: dir, Tree: dir + "/tree", Out: dir + "/out", Log: dir + "/log", Params: dir + "/params.json",
-		Checkpoint: path.Join("/fake", f.name, "checkpoints", id), Setup: path.Join("/fake", f.name, "setup"), Port: f.port,
+		Checkpoint: path.Join("/fake", f.name, "checkpoints"), Setup: path.Join("/fake", f.name, "setup"), Port: f.port,
 	}, f.down
 }
 
 // Fetch writes the log and the script's artifacts.
-func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (artifacts, left []string, err error) {
+func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (b hosts.Brought, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.jobs[id]
 	if f.down != nil || j == nil {
-		return nil, nil, f.down
+		return b, f.down
 	}
+	b.KeptDir = filepath.Join(dir, "kept on "+f.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "log"), j.log, 0o600); err != nil {
-		return nil, nil, err
+		return b, err
+	}
+	for step, text := range j.script.StepLogs {
+		if err := os.WriteFile(filepath.Join(dir, step+".log"), []byte(text), 0o600); err != nil {
+			return b, err
+		}
 	}
 	names := make([]string, 0, len(j.script.Artifacts))
 	for name := range j.script.Artifacts {
@@ -363,21 +371,31 @@ func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (artifa
 	var sum int64
 	for _, name := range names {
 		content := j.script.Artifacts[name]
-		if size := int64(len(content)); want.Limit > 0 && sum+size > want.Limit {
-			left = append(left, name)
+		kept := want.Keep != nil && want.Keep(name)
+		if size := int64(len(content)); !kept && want.Limit > 0 && sum+size > want.Limit {
+			b.Left = append(b.Left, name)
 			continue
 		}
-		sum += int64(len(content))
+		if !kept {
+			sum += int64(len(content))
+		}
 		to := filepath.Join(dir, "artifacts", name)
+		if kept {
+			to = filepath.Join(b.KeptDir, name)
+		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return nil, nil, err
+			return b, err
 		}
 		if err := os.WriteFile(to, []byte(content), 0o600); err != nil {
-			return nil, nil, err
+			return b, err
 		}
-		artifacts = append(artifacts, name)
+		if kept {
+			b.Kept = append(b.Kept, name)
+		} else {
+			b.Artifacts = append(b.Artifacts, name)
+		}
 	}
-	return artifacts, left, nil
+	return b, nil
 }
 
 // Discard forgets the artifacts and the log of an ended job, not how it ended.

@@ -291,7 +291,8 @@ func testFetch(t *testing.T, h Host) {
 	}
 	dir := filepath.Join(t.TempDir(), "results")
 	for range 2 { // what was fetched before is no obstacle
-		taken, left, err := h.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 100})
+		b, err := h.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 100})
+		taken, left := b.Artifacts, b.Left
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +305,8 @@ func testFetch(t *testing.T, h Host) {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
-	taken, left, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), hosts.Want{})
+	b, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), hosts.Want{})
+	taken, left := b.Artifacts, b.Left
 	if err != nil || len(taken) != 3 || len(left) != 0 {
 		t.Errorf("no limit: %q, %q, %v", taken, left, err)
 	}

@@ -45,7 +45,7 @@ func render(b *strings.Builder, p plan.Problem, color bool) {
 		}
 		return "\x1b[" + code + "m" + s + "\x1b[0m"
 	}
-	b.WriteString(paint("1", where(p)))
+	b.WriteString(paint("1", visible(where(p))))
 	if p.Path != "" {
 		b.WriteString(visible(p.Path) + ": ")
 	}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
+)
+
+// A produced is a trial with a result, as other experiments may start from it.
+type produced struct {
+	trial     *plan.Trial
+	objective float64
+	dir       string // of its artifacts, absolute
+	files     []string
+	keptDir   string // of those that stayed on the host
+	kept      []string
+}
+
+// produce keeps a result for the experiments that start from it.
+func (e *experimentState) produce(state string, t *plan.Trial, out ledger.AttemptFinished) {
+	if !e.upstream || out.Objective == nil {
+		return
+	}
+	e.results = append(e.results, produced{
+		trial: t, objective: float64(*out.Objective), files: out.Artifacts, kept: out.Kept, keptDir: out.KeptDir,
+		dir: filepath.Join(state, filepath.FromSlash(path.Dir(out.Log)), "artifacts"),
+	})
+}
+
+// feeds reports whether an experiment of the spec starts from results of the one of that name.
+func feeds(s *plan.Spec, name string) bool {
+	return slices.ContainsFunc(s.Experiments, func(e plan.Experiment) bool { return startsFrom(&e, name) })
+}
+
+func startsFrom(e *plan.Experiment, name string) bool {
+	for _, in := range e.Inputs {
+		if in.Experiment == name {
+			return true
+		}
+	}
+	return false
+}
+
+// named finds an experiment of the run; nil if it is no part of it.
+func (r *run) named(experiment string) *experimentState {
+	i := slices.IndexFunc(r.experiments, func(e *experimentState) bool { return e.spec.Name == experiment })
+	if i < 0 {
+		return nil
+	}
+	return r.experiments[i]
+}
+
+// waits reports whether an experiment starts from one that is not over yet.
+func (r *run) waits(e *experimentState) bool {
+	for _, in := range e.spec.Inputs {
+		if up := r.named(in.Experiment); up != nil && !up.over() {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *experimentState) over() bool { return len(e.pending) == 0 && e.inFlight == 0 }
+
+// choose finds what each task of an experiment starts from, once all is there, and says of each why it cannot start.
+func (r *run) choose(e *experimentState) (why map[*task]string) {
+	if e.chosen || len(e.spec.Inputs) == 0 || r.waits(e) {
+		return nil
+	}
+	e.chosen = true
+	why = map[*task]string{}
+	for _, t := range e.pending {
+		t.inputs = map[string]string{}
+		for _, name := range sortedKeys(e.spec.Inputs) {
+			file, problem := r.input(e.spec.Inputs[name], t.trial)
+			if problem != "" {
+				why[t] = fmt.Sprintf("input %s: %s", name, problem)
+				break
+			}
+			t.inputs[name] = file
+		}
+	}
+	return why
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// input is the path of what a trial starts from, or why there is none.
+func (r *run) input(in plan.Input, t *plan.Trial) (file, problem string) {
+	up := r.named(in.Experiment)
+	if up == nil {
+		return "", fmt.Sprintf("experiment %s is no part of this run", in.Experiment)
+	}
+	from, problem := up.pick(in.Trial, t)
+	if problem != "" {
+		return "", problem
+	}
+	if file := from.file(in.Path); file != "" {
+		return file, ""
+	}
+	return "", fmt.Sprintf("trial %s of %s has no artifact %s", from.trial.ID, in.Experiment, in.Path)
+}
+
+// file is where an artifact lies; "" if there is none of that name. What stayed on a host is as good as what came home:
+// there is one machine.
+func (p produced) file(name string) string {
+	clean := path.Clean(name)
+	for dir, files := range map[string][]string{p.dir: p.files, p.keptDir: p.kept} {
+		for _, f := range files {
+			if f == clean || strings.HasPrefix(f, clean+"/") {
+				return filepath.Join(dir, filepath.FromSlash(clean))
+			}
+		}
+	}
+	return ""
+}
+
+// gone reports whether a result lacks a file that another experiment starts from: it cannot be reused.
+func (e *experimentState) gone(s *plan.Spec, state string, out ledger.AttemptFinished) bool {
+	p := produced{dir: filepath.Join(state, filepath.FromSlash(path.Dir(out.Log)), "artifacts"), files: out.Artifacts, kept: out.Kept, keptDir: out.KeptDir}
+	for _, other := range s.Experiments {
+		for _, in := range other.Inputs {
+			if in.Experiment != e.spec.Name {
+				continue
+			}
+			file := p.file(in.Path)
+			if _, err := os.Stat(file); file == "" || err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pick is the trial that which names: best, only or same.
+func (e *experimentState) pick(which string, t *plan.Trial) (produced, string) {
+	name := e.spec.Name
+	var found []produced
+	for _, p := range e.results {
+		if which != "same" || agree(p.trial.Params, t.Params) {
+			found = append(found, p)
+		}
+	}
+	switch {
+	case len(found) == 0 && which == "same":
+		return produced{}, fmt.Sprintf("no trial of %s with the same parameters has a result", name)
+	case len(found) == 0:
+		return produced{}, fmt.Sprintf("no trial of %s has a result", name)
+	case which == "only" && len(found) > 1:
+		return produced{}, fmt.Sprintf("%s has %d results, and can have only one", name, len(found))
+	}
+	// Of several the best, and of equal ones the first of the plan: not the first that happened to end.
+	order := map[string]int{}
+	for i := range e.planned.Trials {
+		order[e.planned.Trials[i].ID] = i
+	}
+	better := func(a, b produced) int {
+		switch {
+		case a.objective == b.objective:
+			return order[a.trial.ID] - order[b.trial.ID]
+		case (a.objective > b.objective) == e.spec.Objective.Maximize():
+			return -1
+		}
+		return 1
+	}
+	return slices.MinFunc(found, better), ""
+}
+
+// agree reports whether two points have the same values of all parameters that both have.
+func agree(a, b plan.Params) bool {
+	for _, p := range a {
+		if v, ok := b.Get(p.Name); ok && v != p.Value {
+			return false
+		}
+	}
+	return true
+}
