@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +34,7 @@ func TestNoGPUIsHeldTwice(t *testing.T) {
 		wg.Go(func() {
 			for round := 0; ; round++ {
 				last := time.Now().After(end)
-				args := []string{"gpu-controller", work, f.leases, records, fmt.Sprintf("c%d-%d", c, round), "6", []string{"022", "077"}[c]}
+				args := []string{"gpu-controller", work, f.leases, records, fmt.Sprintf("c%d-%d", c, round), "12", []string{"022", "077"}[c]}
 				var out bytes.Buffer
 				cmd := exec.Command("/proc/self/exe", args...)
 				cmd.Stdout, cmd.Stderr = &out, &out
@@ -89,6 +88,8 @@ func killSupervisor(rng *rand.Rand, works []string) {
 	}
 }
 
+func controllerOf(job string) string { return job[:strings.LastIndexByte(job, '-')] }
+
 // judge reads when each job had which GPU.
 func judge(t *testing.T, records string) {
 	t.Helper()
@@ -118,16 +119,17 @@ func judge(t *testing.T, records string) {
 			had[uuid] = append(had[uuid], x)
 		}
 	}
-	n := 0
+	n, together := 0, 0
 	for uuid, list := range had {
-		slices.SortFunc(list, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
-		longest := list[0]
-		for _, x := range list[1:] {
-			if x.first <= longest.last {
-				t.Errorf("GPU %s was held twice: %+v and %+v", uuid, longest, x)
-			}
-			if x.last > longest.last {
-				longest = x
+		for i, a := range list {
+			for _, b := range list[:i] {
+				if a.first > b.last || b.first > a.last {
+					continue
+				}
+				if !shares(a.job) || !shares(b.job) || controllerOf(a.job) != controllerOf(b.job) {
+					t.Errorf("GPU %s was held twice: %+v and %+v", uuid, a, b)
+				}
+				together++
 			}
 		}
 		n += len(list)
@@ -135,5 +137,5 @@ func judge(t *testing.T, records string) {
 	if len(had) < 4 || n < 12 {
 		t.Errorf("only %d times, %d GPUs", n, len(had))
 	}
-	t.Logf("%d jobs, %d times a GPU", len(files), n)
+	t.Logf("%d jobs, %d times a GPU, %d times together", len(files), n, together)
 }
