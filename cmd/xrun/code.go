@@ -59,6 +59,11 @@ func (j *job) scan(ctx context.Context, scan scanner) error {
 			also[k]++
 			continue
 		}
+		if len(m.Files) == 0 && e.UsesCode() {
+			j.codeWarnings = append(j.codeWarnings, j.spec.Problem(plan.Finding{
+				Path: []string{"experiments", e.Name, "code"}, Message: "no file is shipped: its directory is empty, or git ignores all of it",
+			}))
+		}
 		j.manifests[e.Name] = m
 		if err := j.setupFiles(e, m); err != nil {
 			problems = append(problems, j.spec.Problem(plan.Finding{Path: []string{"experiments", e.Name, "setup", "key"}, Message: err.Error()}))

@@ -20,7 +20,7 @@ type planCmd struct {
 	Out              string   `placeholder:"FILE" help:"Also write the plan to FILE, for \"xrun run FILE\"."`
 	Against          string   `placeholder:"RUN|FILE" help:"Show what was added, removed and changed since a run or a plan file."`
 	DetailedExitcode bool     `help:"Exit 10 if there is something to run."`
-	Probe            bool     `help:"Also look at the hosts (not built yet)."`
+	Probe            bool     `help:"Also look at the hosts: which files the axes of files have now."`
 }
 
 // Help is the example.
@@ -30,12 +30,14 @@ func (planCmd) Help() string {
 
 // Run shows the plan.
 func (c *planCmd) Run(ctx context.Context, a *app) error {
-	if c.Probe {
-		return notBuilt("plan --probe")
-	}
 	j, err := a.loadForeseen(ctx, c.Paths)
 	if err != nil {
 		return err
+	}
+	if c.Probe {
+		if err := errors.Join(probeable(j.spec), j.askGlobs(ctx)); err != nil {
+			return err
+		}
 	}
 	l, err := ledger.OpenReader(ctx, j.state)
 	if err != nil {

@@ -120,7 +120,11 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 			}
 		}
 		j, resumed.Accepted = now, diff
+		if err := j.askGlobs(ctx); err != nil {
+			return err
+		}
 	} else if c.AcceptChanges && now != nil {
+		now.globs = j.globs
 		j = now // the code may have changed
 	}
 	if err := s.heal(ctx, j); err != nil {
@@ -272,6 +276,7 @@ func (s *session) compareSpec(ctx context.Context, began ledger.RunStarted, j *j
 	if plan.SpecDigest(now.spec) == plan.SpecDigest(j.spec) {
 		return now, nil, nil
 	}
+	now.globs = j.globs
 	p, err := buildPlan(now.basis(plan.History{}))
 	if err != nil {
 		return nil, []string{err.Error()}, nil
@@ -327,7 +332,7 @@ func fieldsOf(s *plan.Spec) map[string]string {
 func (s *session) recallJob(st *stored) (*job, error) {
 	spec := st.Spec
 	spec.Root, spec.Files = st.Root, st.Files
-	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}, setup: map[string][]plan.CodeFile{}}
+	j := &job{spec: spec, state: s.state, globs: recallGlobs(st.Globs), manifests: map[string]*checkpoint.Manifest{}, setup: map[string][]plan.CodeFile{}}
 	for i := range spec.Experiments {
 		e := &spec.Experiments[i]
 		e.Dir, e.Set = st.Dirs[e.Name], map[string]bool{}

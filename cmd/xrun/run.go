@@ -64,6 +64,9 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err := s.begin(ctx, j, c.Host); err != nil {
 		return err
 	}
+	if err := j.askGlobs(ctx); err != nil {
+		return err
+	}
 	b := j.basis(s.history)
 	b.Fresh, b.Hosts = c.Fresh, c.Host
 	p, err := j.build(b)
@@ -233,6 +236,7 @@ type stored struct {
 	Manifests map[string]string   `json:"manifests"` // by experiment: tree id
 	Plan      *plan.Plan          `json:"plan"`
 	Asked     asked               `json:"asked"`
+	Globs     []storedGlob        `json:"globs"` // the files of axes when the run began
 }
 
 // asked are the flags of a run that a resume goes on with.
@@ -247,7 +251,7 @@ func storedPath(state, run string) string { return filepath.Join(state, "code", 
 
 // store keeps the spec and the shipped bytes, so that edits made meanwhile do not reach this run.
 func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
-	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Asked: s.asked}
+	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Asked: s.asked, Globs: storeGlobs(j.globs, j.spec)}
 	done := map[string]bool{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]

@@ -41,6 +41,7 @@ type job struct {
 	hereWarnings  []plan.Problem                  // of this machine and this checkout: they are not
 	reads         func(e *plan.Experiment, variable string) bool
 	notCode       func(file string) bool
+	globs         plan.Globs                 // the files of axes, where their hosts were asked
 	setup         map[string][]plan.CodeFile // by experiment: the files that setup.key names
 	realFiles     []string                   // the files of the spec, without links
 }
@@ -91,7 +92,7 @@ func (a *app) loadWith(ctx context.Context, paths []string, scan scanner) (*job,
 
 // basis gathers what the plan depends on.
 func (j *job) basis(history plan.History) plan.Basis {
-	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, SetupFiles: j.setup, History: history, XrunVersion: version()}
+	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, SetupFiles: j.setup, Globs: j.globs, History: history, XrunVersion: version()}
 	for _, w := range sortedProblems(slices.Concat(j.spec.Warnings, j.codeWarnings)) {
 		b.Warnings = append(b.Warnings, warning(w))
 	}

@@ -14,6 +14,7 @@ type Basis struct {
 	Spec        *Spec
 	Code        map[string]*Manifest  // by experiment
 	SetupFiles  map[string][]CodeFile // by experiment: the shipped files that setup.key names
+	Globs       Globs                 // the files of axes that only a host can list, where it was asked
 	History     History
 	XrunVersion string
 	Commit      *string
@@ -61,7 +62,7 @@ func buildAll(in Basis, p *Plan) error {
 		return err
 	}
 	for i := range planned {
-		if e := &in.Spec.Experiments[i]; e.Loop == nil && e.glob() == "" {
+		if e := &in.Spec.Experiments[i]; e.Loop == nil && e.listed(in.Globs) {
 			planned[i].Estimate = sweepEstimate(e, planned[i].Trials, slots(in.Spec, e, planned[i].Hosts))
 		}
 		p.Experiments = append(p.Experiments, *planned[i])
@@ -82,15 +83,21 @@ func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment
 	for _, f := range code.Files {
 		pe.Code.Bytes += f.Size
 	}
+	declared := e
+	e, files, listed, err := e.resolved(in.Globs)
+	if err != nil {
+		return nil, nil, err
+	}
 	id := newIdentity(e, code.ID, in.SetupFiles[e.Name], ups)
+	id.files = files
 	defer func() { ups[e.Name] = upstream{e, id, pe.Trials} }()
 	if e.Loop != nil {
 		pe.Phases = phases(e.Loop)
 		pe.Estimate = loopEstimate(e, pe.Phases)
 		return pe, nil, nil
 	}
-	if glob := e.glob(); glob != "" {
-		return pe, []string{fmt.Sprintf("experiment %s: the values of %s are the files on a host: its trials are not known yet", e.Name, glob)}, nil
+	if !listed {
+		return pe, []string{fmt.Sprintf("experiment %s: the values of %s are the files on a host: its trials are not known yet", e.Name, declared.glob())}, nil
 	}
 	points, err := e.points()
 	if err != nil {
@@ -131,6 +138,12 @@ func (e *Experiment) atMost() int64 {
 		n, _ = e.Sweep.count()
 	}
 	return min(times(n, int64(len(e.Seeds))), maxAxis)
+}
+
+// listed reports whether the values of all axes are known.
+func (e *Experiment) listed(found Globs) bool {
+	_, _, ok, err := e.resolved(found)
+	return ok && err == nil
 }
 
 // glob names the first axis that only a host can list, or "".
@@ -209,6 +222,17 @@ func whyNot(e *Experiment, h *Host, only []string) string {
 	for _, k := range sortedKeys(e.Needs.Labels) {
 		if want := e.Needs.Labels[k]; h.Labels[k] != want {
 			return fmt.Sprintf("its label %s is not %q", k, want)
+		}
+	}
+	if e.Sweep != nil {
+		on := ""
+		e.Sweep.axes(func(a Axis, _ []string) {
+			if a.Glob != nil && a.Glob.On != h.Name {
+				on = a.Name + " are on " + a.Glob.On
+			}
+		})
+		if on != "" {
+			return "the files of " + on
 		}
 	}
 	for _, k := range sortedKeys(e.Data) {

@@ -46,6 +46,7 @@ type identity struct {
 	shared  Parts
 	base    []byte // how the text of an id begins
 	same    []sameInput
+	files   map[string]map[string]string // by parameter and value: what stands for the content of a file that a host listed
 }
 
 // newIdentity hashes what the trials of e have in common. setup are the files that setup.key names.
@@ -120,6 +121,11 @@ func (h *hasher) own(t *Trial, sorted Params, yield func(name string, value []by
 		h.list = h.list[:0]
 		h.id.command.eachEnv(&b, true, h.item, add)
 		yield("env", appendHash(value[:0], h.list))
+	}
+	for _, p := range sorted {
+		if stamp, ok := h.id.files[p.Name][p.Value.Text()]; ok {
+			yield("file: "+p.Name, []byte(stamp))
+		}
 	}
 	for _, in := range h.id.same {
 		yield(in.part, []byte(in.hash(t.Params)))

@@ -3,6 +3,7 @@ package plan
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -240,6 +241,11 @@ func literal(arg string) (string, bool) {
 type commandAt struct {
 	argv []string
 	path []string // below the experiment
+}
+
+// UsesCode reports whether a command of e starts something that is part of its code, as far as the commands tell.
+func (e *Experiment) UsesCode() bool {
+	return slices.ContainsFunc(e.commands(), func(c commandAt) bool { return len(programsOf(c.argv)) > 0 })
 }
 
 // commands are those that run in the code of e.

@@ -50,9 +50,5 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
 	}
-	if glob := e.glob(); glob != "" {
-		_, where := e.declared()
-		fs = append(fs, unbuiltField{true, where[glob]})
-	}
 	return fs
 }
