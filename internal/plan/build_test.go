@@ -162,8 +162,8 @@ func TestAnExperimentThatCannotBeExpandedIsNamed(t *testing.T) {
 
 func TestAGlobIsLeftToTheHost(t *testing.T) {
 	for name, s := range map[string]Sweep{
-		"grid":  {Grid: Axes{{Name: "f", Glob: &Glob{Glob: "*.yaml", On: "local"}}}},
-		"cases": {Cases: []Axes{{list("a", 1)}, {{Name: "f", Glob: &Glob{Glob: "*.yaml", On: "local"}}}}},
+		"grid":  {Grid: Axes{{Name: "f", Glob: &Glob{Glob: "/d/*.yaml", On: "local"}}}},
+		"cases": {Cases: []Axes{{list("a", 1)}, {{Name: "f", Glob: &Glob{Glob: "/d/*.yaml", On: "local"}}}}},
 	} {
 		spec := specOf(experiment(sweep(s)))
 		p := build(t, Basis{Spec: spec})

@@ -104,13 +104,13 @@ func TestNeedsThatNoHostMeetsAreNamed(t *testing.T) {
 		},
 		"the host of a glob, named twice": {
 			fleet(func(e *Experiment) {
-				sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "mras"}}}})(e)
+				sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "/d/*", On: "mras"}}}})(e)
 				e.Needs.Hosts = []string{"mras"}
 			}, Host{Name: "mars"}),
 			[]string{`experiments.lr.needs.hosts.0: no host called "mras" is loaded (did you mean "mars"?)?`},
 		},
 		"the host of a glob": {
-			fleet(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "mras"}}}}), Host{Name: "mars"}),
+			fleet(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "/d/*", On: "mras"}}}}), Host{Name: "mars"}),
 			[]string{`experiments.lr.sweep.grid.lr.on: no host called "mras" is loaded (did you mean "mars"?)?`},
 		},
 	} {
