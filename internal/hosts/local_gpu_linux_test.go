@@ -269,15 +269,19 @@ func TestWaitingForAGPU(t *testing.T) {
 	f := fakeMachine(t, 1)
 	f.foreign(0)
 	l := f.local(func(c *hosts.LocalConfig) { c.Slots, c.GPUPause = 1, 20*time.Millisecond })
-	for i := range 5 { // at different moments of its tries
+	for i := range 12 { // at different moments of its tries
 		id := fmt.Sprint("wait", i)
 		_, wait := begin(t, l, onGPUs(sh(id, "true"), hosts.GPUNeed{Count: 1}))
 		time.Sleep(time.Duration(i) * 17 * time.Millisecond)
 		if exit, log := run(t, l, sh(fmt.Sprint("cpu", i), "echo $CUDA_VISIBLE_DEVICES.")); exit.Code != 0 || log != ".\n" && log != os.Getenv("CUDA_VISIBLE_DEVICES")+".\n" {
 			t.Errorf("%+v, log %q", exit, log)
 		}
-		if err := l.Stop(t.Context(), id, "enough"); err != nil {
-			t.Fatal(err)
+		if i%2 == 0 {
+			if err := l.Stop(t.Context(), id, "enough"); err != nil {
+				t.Fatal(err)
+			}
+		} else if taken, err := l.Withdraw(t.Context(), id, "enough"); !taken || err != nil {
+			t.Fatalf("a job that waits was not withdrawn: %v, %v", taken, err)
 		}
 		if exit := wait(); exit.End != hosts.Stopped || exit.Reason != "enough" {
 			t.Errorf("%s: %+v", id, exit)
