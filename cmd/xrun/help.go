@@ -139,6 +139,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
                                        <trial> begins with its values and ends with its id
 <state>/code/                          spec and shipped bytes of runs
 <cache>/xrun/<state id>/work/          jobs on this machine, in the user's cache directory
+/tmp/xrun-leases-v1/                   who has which GPU, for all users of a machine; hosts.NAME.lease_dir is another place
 `
 	environmentPage = `What a trial finds in its environment:
 
@@ -149,7 +150,8 @@ XRUN_OUT             a directory; the files in it are artifacts and come home
 XRUN_SETUP_DIR       with setup: a directory per host and key, the place for a virtual environment
 XRUN_CHECKPOINT_DIR  with checkpoint: a directory per trial that outlives the attempt
 XRUN_RESUMED         with checkpoint: whether this attempt goes on from one
-CUDA_VISIBLE_DEVICES empty without needs.gpus
+CUDA_VISIBLE_DEVICES the UUIDs of its GPUs, which nobody else has meanwhile (or only trials of the same run, where
+                     needs.per_gpu lets them share); empty without needs.gpus
 CUDA_DEVICE_ORDER    PCI_BUS_ID
 MASTER_PORT          a free TCP port of its own
 PYTHONUNBUFFERED     1
@@ -158,7 +160,8 @@ Local commands inherit the environment of xrun. Later wins: host, prelude, host.
 Names that begin with XRUN_ are reserved: vet refuses them in env. Secrets reach the environment and nothing else: no plan,
 ledger, log, report or argv.
 
-xrun itself reads XRUN_STATE and NO_COLOR.
+xrun itself reads XRUN_STATE and NO_COLOR. Where CUDA_VISIBLE_DEVICES is set for it, it uses no other GPUs on this
+machine. GPUs are found by the nvidia-smi on PATH.
 `
 	metricsPage = `All of these are understood without configuration, in any mix, anywhere in the log:
 

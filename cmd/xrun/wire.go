@@ -209,10 +209,13 @@ func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, 
 			continue
 		}
 		cfg := hosts.LocalConfig{
-			Name: h.Name, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
+			Name: h.Name, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self, GPUs: gpusOf(spec, &h),
 			Log: a.log.Named("host").With("host", h.Name),
 		}
 		if cfg.Workdir, err = localWorkdir(h.Workdir, state); err != nil {
+			return nil, nil, errors.Join(err, closeAll(context.Background()))
+		}
+		if cfg.LeaseDir, err = fromHome(h.LeaseDir); err != nil {
 			return nil, nil, errors.Join(err, closeAll(context.Background()))
 		}
 		for _, name := range sortedNames(h.Env) {
@@ -244,14 +247,35 @@ func localWorkdir(wanted, state string) (string, error) {
 	if wanted == "" {
 		return workDir(state)
 	}
-	if filepath.IsAbs(wanted) {
+	return fromHome(wanted)
+}
+
+// fromHome is a directory of a host as the spec names it: from the root, or seen from the home directory.
+func fromHome(wanted string) (string, error) {
+	if wanted == "" || filepath.IsAbs(wanted) {
 		return wanted, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("workdir %s: %v", wanted, err), hint: "set HOME, or give workdir from the root"}
+		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("directory %s: %v", wanted, err), hint: "set HOME, or give it from the root"}
 	}
 	return filepath.Join(home, strings.TrimPrefix(strings.TrimPrefix(wanted, "~"), "/")), nil
+}
+
+// gpusOf are the GPUs of a host that serve. Where no experiment needs one, nobody is asked for any: that takes a second on
+// some machines, and longer where one is sick.
+func gpusOf(spec *plan.Spec, h *plan.Host) hosts.GPUChoice {
+	if !slices.ContainsFunc(spec.Experiments, func(e plan.Experiment) bool { return e.Needs.GPUs > 0 }) {
+		return hosts.GPUChoice{}
+	}
+	c := hosts.GPUChoice{Auto: h.GPUs.Auto}
+	if h.GPUs.Count != nil {
+		c.Count = *h.GPUs.Count
+	}
+	for _, v := range h.GPUs.List {
+		c.List = append(c.List, v.Text())
+	}
+	return c
 }
 
 // supervisor is the command that makes this program a supervisor. It holds the program open by its file, so that a

@@ -47,7 +47,7 @@ func (r *run) judge(h *hostState, out ledger.AttemptFinished) error {
 			return err
 		}
 		if was {
-			return r.append(ledger.HostState{Host: h.name, Kind: h.kind, Slots: h.cap.Slots, GPUs: []ledger.GPU{}, State: "serving", Reason: "an attempt ended well"})
+			return r.append(r.hostSays(h, "serving", "an attempt ended well"))
 		}
 		return nil
 	case out.State != ledger.Failed:
@@ -74,7 +74,7 @@ func spoils(last string) string {
 // the first of them is done.
 func (r *run) suspect(h *hostState) bool {
 	return h.breaker.bad >= breakerTrips && slices.ContainsFunc(r.hosts, func(o *hostState) bool {
-		return o != h && o.busy > 0 && o.breaker.bad < breakerTrips
+		return o != h && o.handed() > 0 && o.breaker.bad < breakerTrips
 	})
 }
 
@@ -112,7 +112,7 @@ func (r *run) drain(h *hostState, why string) error {
 	for t, j := range r.handed.on(h.host) {
 		r.side.Go(func() { r.takeBack(t, j, recall{reason: "its host was drained", again: true}) })
 	}
-	return r.append(ledger.HostState{Host: h.name, Kind: h.kind, Slots: h.cap.Slots, GPUs: []ledger.GPU{}, State: "drained", Reason: why})
+	return r.append(r.hostSays(h, "drained", why))
 }
 
 // reopen asks drained hosts whose time has come whether they are there.

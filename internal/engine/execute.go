@@ -27,6 +27,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	f := newFollower(a, r.Record, r.redact, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
+	f.waits = func(why string) { r.results <- result{task: t, host: h, waits: why} }
 	if t.exp.ladder != nil {
 		f.climb = newClimber(a.exp, func(p progress) { r.results <- result{task: t, host: h, at: &p} })
 		f.rewind()
@@ -57,6 +58,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	defer r.handed.remove(t)
 	out, err := f.follow(ctx, h.host, r.State)
+	t.had = f.gpus
 	if errors.Is(err, errLeft) {
 		res.left = true
 		return res
@@ -117,6 +119,7 @@ func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt, place
 	if err != nil {
 		return CauseSync, err
 	}
+	job.GPUs = t.need
 	if t.before != nil {
 		<-t.before // whoever has it before us always comes back: from a host that hangs when its deadline ends
 	}

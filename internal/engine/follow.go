@@ -35,12 +35,14 @@ type follower struct {
 	climb   *climber         // nil: nothing is stopped early
 	clean   *redactingWriter // what comes out of it is read
 	now     func() time.Time
-	printed func()      // called once, when the objective was first printed; may be nil
-	failed  func(error) // called once, when something cannot be recorded; may be nil
+	printed func()       // called once, when the objective was first printed; may be nil
+	failed  func(error)  // called once, when something cannot be recorded; may be nil
+	waits   func(string) // called with what the job waits for on its host; may be nil
 
 	extract *metric.Extractor
 	tail    tailKeeper
 	phase   hosts.Phase
+	gpus    []hosts.GPU
 	back    bool             // taken back before it ran
 	fetched bool             // its files are home
 	unknown bool             // the host does not answer
@@ -91,10 +93,17 @@ func (f *follower) Status(s hosts.Status) {
 		f.append(ledger.AttemptState{Attempt: f.a.Attempt, State: ledger.Running, Reason: "the host answers again"})
 	}
 	f.unknown = false
+	if s.Phase == hosts.Queued && s.Why != "" && f.waits != nil {
+		f.waits(s.Why)
+	}
 	if !first {
 		return
 	}
 	e := ledger.AttemptStarted{Attempt: f.a.Attempt, PID: s.PID, GPUs: []ledger.GPU{}}
+	f.gpus = s.GPUs
+	for _, g := range s.GPUs {
+		e.GPUs = append(e.GPUs, ledger.GPU(g))
+	}
 	if !s.Started.IsZero() {
 		at := s.Started.UTC()
 		e.At = &at

@@ -19,6 +19,8 @@ func TestMain(m *testing.M) {
 			os.Exit(hosts.Supervise(os.Stdin, os.Stdout, os.Stderr))
 		case "controller":
 			os.Exit(controller(os.Args[2:]))
+		case "gpu-controller":
+			os.Exit(gpuController(os.Args[2:]))
 		}
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // the supervisors of a race test would each take a second to end

@@ -49,7 +49,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Container != nil, []string{"container"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
-		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
 	}
 	return fs
 }

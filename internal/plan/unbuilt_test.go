@@ -10,11 +10,10 @@ import (
 func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 	n := 1
 	experiments := map[string]func(*Experiment){
-		"code.ref":   func(e *Experiment) { e.Code.Ref = "v1" },
-		"container":  func(e *Experiment) { e.Container = &Container{} },
-		"loop":       func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
-		"claim":      func(e *Experiment) { e.Claim = &Claim{} },
-		"needs.gpus": func(e *Experiment) { e.Needs.GPUs = 1 },
+		"code.ref":  func(e *Experiment) { e.Code.Ref = "v1" },
+		"container": func(e *Experiment) { e.Container = &Container{} },
+		"loop":      func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
+		"claim":     func(e *Experiment) { e.Claim = &Claim{} },
 	}
 	for want, edit := range experiments {
 		path, _, _ := strings.Cut(want, " ")
@@ -44,6 +43,7 @@ func TestWhatIsBuiltIsNotRefused(t *testing.T) {
 		e.Sweep.Canary, e.Set["sweep.canary"] = &Canary{For: 5}, true
 		e.Objective.From, e.Retry = &Source{Kind: "log"}, &Retry{Max: 1}
 		e.Metrics = map[string]Metric{"acc": {}}
+		e.Needs.GPUs, e.Needs.PerGPU, e.Needs.MatchHardware = 2, 2, "point"
 		e.Needs.Hosts, e.Needs.Labels, e.Limits.MaxParallel, e.Priority = []string{"local"}, map[string]string{"a": "b"}, &n, 3
 		e.Reuse, e.Set["reuse"] = "never", true
 		e.Env, e.Params, e.Code.Include = map[string]string{"A": "b"}, map[string]Value{"x": val(1)}, []string{"x"}

@@ -75,8 +75,11 @@ func (l *Live) Handle(e ledger.Event) {
 		}
 		l.trial(l.state.trial(b.Key))
 	case ledger.HostState:
-		if b.State != "serving" {
+		switch {
+		case b.State != serving:
 			l.say("host %s: %s%s", b.Host, b.State, because(b.Reason))
+		case b.Reason != "":
+			l.say("host %s: %s", b.Host, b.Reason)
 		}
 	case ledger.Warning:
 		l.say("warning: %s", b.Message)

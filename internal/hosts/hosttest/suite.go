@@ -161,7 +161,7 @@ func testExit(t *testing.T, h Host) {
 			t.Errorf("%s: phases %v", tc.what, e.phases)
 		}
 		again, e := ended(t, h, id)
-		if again != exit || e.log.String() != tc.log {
+		if !cmp.Equal(again, exit) || e.log.String() != tc.log {
 			t.Errorf("%s, watched again: %+v after %+v, log %q", tc.what, again, exit, e.log.String())
 		}
 	}
@@ -192,7 +192,7 @@ func testOnce(t *testing.T, h Host) {
 	start(t, h, first, first)
 	before, _ := ended(t, h, "job")
 	start(t, h, job(t, h, "job", "is quiet"))
-	if after, _ := ended(t, h, "job"); after != before {
+	if after, _ := ended(t, h, "job"); !cmp.Equal(after, before) {
 		t.Errorf("a second start changed %+v to %+v", before, after)
 	}
 }
