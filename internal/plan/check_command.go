@@ -9,6 +9,9 @@ import (
 
 // programs finds commands that hide a failure, or end before their work does.
 func (c *checker) programs(e *Experiment) {
+	for _, cmd := range e.commands() {
+		c.shellWords(e, cmd.argv, cmd.path...)
+	}
 	c.containers(e.Command, "command")
 	c.detached(e.Command, "command")
 	c.scripts(e.Command, "command")
