@@ -94,11 +94,11 @@ func (l *loader) report(u *unit, pos token.Pos, path []string, message, suggesti
 
 // problem makes a Problem with an absolute File.
 func (u *unit) problem(pos token.Pos, path []string, message, suggestion string) plan.Problem {
-	p := plan.Problem{Message: message, File: u.dir}
+	p := plan.Problem{Message: shortened(message), File: u.dir}
 	if len(path) > 0 {
 		p.Path = pathString(path)
 	}
-	if suggestion != "" {
+	if suggestion = shortened(suggestion); suggestion != "" {
 		p.Suggestion = &suggestion
 	}
 	switch {
