@@ -31,6 +31,11 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 	if c.Probe {
 		return notBuilt("plan --probe")
 	}
+	if c.Out != "" {
+		if err := a.checkOut(c.Out); err != nil {
+			return err
+		}
+	}
 	j, err := a.loadForeseen(ctx, c.Paths)
 	if err != nil {
 		return err
@@ -45,7 +50,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := writeJSON(a.path(c.Out), p); err != nil {
+		if err := writeOut(a.path(c.Out), p); err != nil {
 			return err
 		}
 	}
