@@ -86,6 +86,9 @@ func scanWith(ctx context.Context, sel Selection, listOnly bool) (*Manifest, err
 		s.notes = append(s.notes, "no file is shipped: its directory is empty, or git ignores all of it")
 	}
 	s.m.Notes = append(s.m.Notes, s.notes...)
+	for i, note := range s.m.Notes {
+		s.m.Notes[i] = s.portable(note, s.real)
+	}
 	slices.Sort(s.m.Notes)
 	if !listOnly {
 		s.m.identify()
