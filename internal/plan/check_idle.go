@@ -95,19 +95,35 @@ func (c *checker) shellWords(e *Experiment, argv []string, where ...string) {
 	}
 	for i, arg := range argv {
 		at := append(slices.Clone(where), strconv.Itoa(i))
-		switch variable := shellVariable.FindStringSubmatch(arg); {
+		switch {
 		case i > 0 && shellOperators.MatchString(arg) && !strings.HasPrefix(argv[i-1], "-"):
 			c.warn(at, `write ["sh", "-c", "…"] for a line of a shell`, "%s is an argument of %s here: no shell reads the command", arg, argv[0])
 			return
-		case variable != nil:
-			name := strings.Trim(variable[1], "{}")
-			suggestion := `write ["sh", "-c", "…"] for a line of a shell`
-			if ours := e.placeholderOf(name); ours != "" {
-				suggestion = "write " + ours
-			}
-			c.warn(at, suggestion, "$%s is passed as it is: no shell reads the command", name)
+		case c.unfilled(e, arg, at):
 			return
 		}
+	}
+}
+
+// unfilled finds a variable in a text that no shell reads.
+func (c *checker) unfilled(e *Experiment, text string, at []string) bool {
+	variable := shellVariable.FindStringSubmatch(text)
+	if variable == nil {
+		return false
+	}
+	name := strings.Trim(variable[1], "{}")
+	suggestion := `write ["sh", "-c", "…"] for a line of a shell`
+	if ours := e.placeholderOf(name); ours != "" {
+		suggestion = "write " + ours
+	}
+	c.warn(at, suggestion, "$%s is passed as it is: no shell reads it", name)
+	return true
+}
+
+// shellEnv does the same for the values of an environment.
+func (c *checker) shellEnv(e *Experiment, env map[string]string, where ...string) {
+	for _, name := range sortedKeys(env) {
+		c.unfilled(e, env[name], append(slices.Clone(where), name))
 	}
 }
 

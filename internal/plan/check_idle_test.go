@@ -81,17 +81,26 @@ func TestWordsThatOnlyAShellWouldReadAreNamed(t *testing.T) {
 		return []string{"experiments.lr.command." + at + ": " + word + " is an argument of " + program + ` here: no shell reads the command (write ["sh", "-c", "…"] for a line of a shell)?`}
 	}
 	variable := func(at, name, write string) []string {
-		return []string{"experiments.lr.command." + at + ": $" + name + " is passed as it is: no shell reads the command (write " + write + ")?"}
+		return []string{"experiments.lr.command." + at + ": $" + name + " is passed as it is: no shell reads it (write " + write + ")?"}
 	}
 	const script = `["sh", "-c", "…"] for a line of a shell`
 	findings{
-		"two commands":      {command("cd", "src", "&&", "python", "t.py"), operator("2", "&&", "cd")},
-		"a redirection":     {command("python", "t.py", ">", "log"), operator("2", ">", "python")},
-		"of errors":         {command("python", "t.py", "2>&1"), operator("2", "2>&1", "python")},
-		"a pipe":            {command("python", "t.py", "|", "tee", "log"), operator("2", "|", "python")},
-		"our variable":      {command("python", "t.py", "--out=$XRUN_OUT/m"), variable("2", "XRUN_OUT", "{xrun.out}")},
-		"of a parameter":    {command("python", "t.py", "$XRUN_PARAM_WD"), variable("2", "XRUN_PARAM_WD", "{wd}")},
-		"another variable":  {command("python", "t.py", "$HOME/data"), variable("2", "HOME", script)},
+		"two commands":     {command("cd", "src", "&&", "python", "t.py"), operator("2", "&&", "cd")},
+		"a redirection":    {command("python", "t.py", ">", "log"), operator("2", ">", "python")},
+		"of errors":        {command("python", "t.py", "2>&1"), operator("2", "2>&1", "python")},
+		"a pipe":           {command("python", "t.py", "|", "tee", "log"), operator("2", "|", "python")},
+		"our variable":     {command("python", "t.py", "--out=$XRUN_OUT/m"), variable("2", "XRUN_OUT", "{xrun.out}")},
+		"of a parameter":   {command("python", "t.py", "$XRUN_PARAM_WD"), variable("2", "XRUN_PARAM_WD", "{wd}")},
+		"another variable": {command("python", "t.py", "$HOME/data"), variable("2", "HOME", script)},
+		"the environment": {
+			func(e *Experiment) {
+				e.Env = map[string]string{"OUT": "$XRUN_OUT/x", "PATH": "/opt/bin:$PATH", "PRICE": "5 $", "B": "a$b"}
+			},
+			[]string{
+				"experiments.lr.env.OUT: $XRUN_OUT is passed as it is: no shell reads it (write {xrun.out})?",
+				"experiments.lr.env.PATH: $PATH is passed as it is: no shell reads it (write " + script + ")?",
+			},
+		},
 		"an operand":        {command("python", "t.py", "--sep", "|", "--op", ">"), nil},
 		"a shell":           {command("sh", "-c", "a && b > $HOME/x", "t", "&&"), nil},
 		"behind a launcher": {command("srun", "bash", "-c", "a", "$HOME"), nil},

@@ -292,7 +292,7 @@ func TestNULCharactersAreNamedWhereTheyWouldReachTheKernel(t *testing.T) {
 	findings{
 		"texts": {
 			func(e *Experiment) {
-				e.Command, e.Env = []string{"{params}", "a\x00"}, map[string]string{"A": "\x00"}
+				e.Command, e.Env = []string{"p", "a\x00", "{params}"}, map[string]string{"A": "\x00"}
 				e.Code.Path, e.Code.Include, e.Artifacts.Paths = "\x00", []string{"\x00"}, []string{"\x00"}
 				e.Params = map[string]Value{"opt": StringValue("\x00")}
 			},

@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,12 +116,11 @@ func write(name, text string) error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
+	if err = cmp.Or(err, f.Chmod(0o644), f.Close()); err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", name, err), os.Remove(f.Name()))
+		return errors.Join(fmt.Errorf("write %s: %w", name, inner(err)), os.Remove(f.Name()))
 	}
 	return nil
 }
