@@ -311,7 +311,9 @@ func (d *diagnosis) unknown(s *shape, name string, path, present []string, discr
 		near, ok = meantField(name, allowed)
 	}
 	hint := "did you mean " + quote(near) + "?"
-	if !ok && len(path) > 1 && path[len(path)-2] == "sweep" {
+	if !ok && len(path) > 1 && schemaShape().at([]string{name}) != nil {
+		hint = "it stands beside experiments, not in one of its fields"
+	} else if !ok && len(path) > 1 && path[len(path)-2] == "sweep" {
 		hint = "an axis belongs into grid: sweep: grid: " + name + ": …"
 	} else if !ok {
 		hint = "fields here: " + strings.Join(allowed, ", ")
