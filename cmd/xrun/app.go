@@ -62,6 +62,9 @@ func (a *app) prepare(g *globals) error {
 			*p = filepath.Join(a.Dir, *p)
 		}
 	}
+	if fi, err := os.Stat(a.State); err == nil && !fi.IsDir() {
+		return &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("the state directory %s is not a directory", a.State), hint: "name another one with --state, or XRUN_STATE"}
+	}
 	a.color = g.Color == "always" || g.Color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(a.stderr)
 	a.log = hclog.New(&hclog.LoggerOptions{
 		Name: "xrun", Output: a.stderr, Level: hclog.LevelFromString(g.LogLevel), JSONFormat: g.LogFormat == "json",

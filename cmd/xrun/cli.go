@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 
 	"github.com/alecthomas/kong"
 )
@@ -63,6 +65,23 @@ type cli struct {
 // textOrJSON is the -o flag of a command that has a result.
 type textOrJSON struct {
 	Output string `short:"o" enum:"text,json" default:"text" help:"Print the result as text or json."`
+}
+
+// positive is a number that counts from 1; 0 is a flag that was not given.
+type positive int
+
+// Decode reads the value of the flag.
+func (p *positive) Decode(c *kong.DecodeContext) error {
+	t, err := c.Scan.PopValue("N")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(t.String())
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is no whole number of at least 1", t.String())
+	}
+	*p = positive(n)
+	return nil
 }
 
 // unbuiltCmd stands for a command that is promised and not built yet.

@@ -92,6 +92,9 @@ func (j *job) setupFiles(e *plan.Experiment, m *checkpoint.Manifest) error {
 		j.setup[e.Name] = append(j.setup[e.Name], plan.CodeFile(f))
 	}
 	for _, g := range none {
+		if !strings.ContainsAny(g, "*?[{") {
+			continue // a plain name: CheckCode knows what it may have been meant as
+		}
 		at := strconv.Itoa(slices.Index(e.Setup.Key, g))
 		j.codeWarnings = append(j.codeWarnings, j.spec.Problem(plan.Finding{
 			Path:    []string{"experiments", e.Name, "setup", "key", at},

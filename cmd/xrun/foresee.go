@@ -12,7 +12,6 @@ import (
 
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/plan"
-	"github.com/xrun-dev/xrun/internal/plan/specfile"
 )
 
 // foresee compares the spec with the code and with this machine: what would fail tonight is said now. Nothing is run,
@@ -27,7 +26,7 @@ func (j *job) foresee(ctx context.Context) error {
 		return looks[m]
 	}
 	j.reads = func(e *plan.Experiment, variable string) bool { return plan.Reads(e, look(e), variable) }
-	var problems specfile.Problems
+	problems := j.badGlobs()
 	for _, f := range plan.CheckCode(j.spec, func(e *plan.Experiment) plan.Look { return look(e) }) {
 		if p := j.spec.Problem(f); f.Warning {
 			j.codeWarnings = append(j.codeWarnings, p)

@@ -16,7 +16,7 @@ import (
 func (a *app) notCode() func(file string) bool {
 	spec := specfile.Finder()
 	return func(file string) bool {
-		if spec(file) || filepath.Ext(file) == ".json" && isOurs(file) {
+		if ext := filepath.Ext(file); spec(file) || (ext == ".json" || ext == ".plan" || ext == "") && isOurs(file) {
 			return true
 		}
 		return len(a.output) > 0 && slices.ContainsFunc(a.output, func(out os.FileInfo) bool {

@@ -30,6 +30,11 @@ func (planCmd) Help() string {
 
 // Run shows the plan.
 func (c *planCmd) Run(ctx context.Context, a *app) error {
+	if c.Out != "" {
+		if err := a.checkOut(c.Out); err != nil {
+			return err
+		}
+	}
 	j, err := a.loadForeseen(ctx, c.Paths)
 	if err != nil {
 		return err
@@ -49,7 +54,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := writePlan(a.path(c.Out), p); err != nil {
+		if err := writeOut(a.path(c.Out), p); err != nil {
 			return err
 		}
 	}

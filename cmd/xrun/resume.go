@@ -21,7 +21,7 @@ type resumeCmd struct {
 	textOrJSON
 	RunID         string   `arg:"" optional:"" name:"run" help:"The run; the newest unfinished one by default."`
 	Host          []string `placeholder:"NAME" help:"Use only these hosts."`
-	MaxParallel   int      `placeholder:"N" help:"At most N trials at once."`
+	MaxParallel   positive `placeholder:"N" help:"At most N trials at once."`
 	AcceptChanges bool     `help:"Go on with the spec and the code as they are now."`
 	NoTUI         bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
 	Deadline      string   `placeholder:"07:30|8h" help:"Start nothing new after a time of day or a duration, nor what would not end by then."`
@@ -173,7 +173,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err := s.ledger.Append(ctx, facts...); err != nil {
 		return err
 	}
-	s.maxParallel = c.MaxParallel
+	s.maxParallel = int(c.MaxParallel)
 	if s.bounds, err = s.app.bounds(j.spec, c.Deadline); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type runCmd struct {
 	asked
 	Paths       []string `arg:"" optional:"" name:"path" help:"Directories or files of CUE, or one plan file."`
 	Host        []string `placeholder:"NAME" help:"Use only these hosts."`
-	MaxParallel int      `placeholder:"N" help:"At most N trials at once."`
+	MaxParallel positive `placeholder:"N" help:"At most N trials at once."`
 	Overlap     string   `enum:",skip,wait,fail" default:"" placeholder:"skip" help:"What to do while another run is active: skip, wait or fail."`
 	NoTUI       bool     `name:"no-tui" help:"Plain lines (there is no other view yet)."`
 	Deadline    string   `placeholder:"07:30|8h" help:"Start nothing new after a time of day or a duration, nor what would not end by then."`
@@ -41,9 +41,6 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		if set {
 			return notBuilt(flag)
 		}
-	}
-	if c.First < 0 || c.MaxParallel < 0 {
-		return usageError(errors.New("--first and --max-parallel count from 1"))
 	}
 	promised, paths, err := c.promised(a)
 	if err != nil {
@@ -80,7 +77,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err := s.asked.narrow(p); err != nil {
 		return err
 	}
-	s.maxParallel = c.MaxParallel
+	s.maxParallel = int(c.MaxParallel)
 	if s.bounds, err = a.bounds(j.spec, c.Deadline); err != nil {
 		return err
 	}
@@ -92,9 +89,19 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	return s.finish(ctx, c.Output, code)
 }
 
+// isPlan reports whether a PATH is that of a plan file: of any file that is none of CUE. It is then no part of the code,
+// whatever it is called and wherever it lies.
+func (a *app) isPlan(path string) bool {
+	if fi, err := os.Stat(a.path(path)); err == nil && fi.Mode().IsRegular() && !strings.HasSuffix(path, ".cue") {
+		a.output = append(a.output, fi)
+		return true
+	}
+	return strings.HasSuffix(path, ".json")
+}
+
 // promised reads the plan file, if the argument is one. Its experiments are those of the directories of its spec.
 func (c *runCmd) promised(a *app) (*plan.Plan, []string, error) {
-	if len(c.Paths) != 1 || !strings.HasSuffix(c.Paths[0], ".json") {
+	if len(c.Paths) != 1 || !a.isPlan(c.Paths[0]) {
 		return nil, c.Paths, nil
 	}
 	p, err := readPlan(a.path(c.Paths[0]))
@@ -244,7 +251,7 @@ type asked struct {
 	Only  []string `json:"only" placeholder:"GLOB" help:"Only experiments whose name matches."`
 	Fresh bool     `json:"fresh" help:"Reuse nothing."`
 	Rerun string   `json:"rerun" enum:",failed" default:"" placeholder:"failed" help:"Only trials that failed before: --rerun failed."`
-	First int      `json:"first" placeholder:"N" help:"Only the first N trials that are to be run."`
+	First positive `json:"first" placeholder:"N" help:"Only the first N trials that are to be run."`
 }
 
 func storedPath(state, run string) string { return filepath.Join(state, "code", "runs", run+".json") }

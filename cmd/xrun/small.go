@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
@@ -78,7 +80,11 @@ func (c *initCmd) Run(a *app) error {
 	dir := a.path(c.Path)
 	files, err := specfile.Init(dir)
 	if err != nil {
-		return &cliError{code: exitUsage, kind: "init", msg: err.Error(), hint: hintOf(err)}
+		e := &cliError{code: exitError, kind: "init", msg: err.Error(), hint: hintOf(err)}
+		if e.hint != "" || errors.Is(err, syscall.ENOTDIR) { // the directory is the wrong one; else the disk is
+			e.code = exitUsage
+		}
+		return e
 	}
 	for _, f := range files {
 		fmt.Fprintln(a.stdout, filepath.Join(c.Path, f))

@@ -78,6 +78,7 @@ func CheckCode(s *Spec, look func(*Experiment) Look) []Finding {
 				c.program(p, slices.Concat(cmd.path, []string{strconv.Itoa(p.at)}))
 			}
 		}
+		c.named()
 		c.links()
 		c.seen[c.look] = true
 	}

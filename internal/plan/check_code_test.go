@@ -265,3 +265,17 @@ func TestAProgramThatReadsItsParameters(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesThatNoCommandStartsAreLookedFor(t *testing.T) {
+	s := withCommand("python", "train.py")
+	s.Experiments[0].Setup = &Setup{Command: []string{"pip"}, Key: []string{"requirement.txt", "./lock.txt", "reqs/*.txt", "big.txt", "env.yml"}}
+	s.Experiments[0].Code.Include = []string{"build/fast.so", "build/*.so", "data/small.csv", "data"}
+	look := &fakeLook{files: map[string]string{
+		"train.py": "", "requirements.txt": "", "lock.txt": "", "big.txt": "-git ignores it", "conda/env.yml": "", "data/small.csv": "",
+	}}
+	same(t, "files", told(CheckCode(s, func(*Experiment) Look { return look })),
+		`setup.key.0: requirement.txt is not found: the setup would not run again when it changes (did you mean "requirements.txt"?)?`,
+		"setup.key.3: big.txt is here, but is not shipped: git ignores it?",
+		`setup.key.4: env.yml is not found: the setup would not run again when it changes (did you mean "conda/env.yml"?)?`,
+		"code.include.0: build/fast.so is not there: nothing is shipped for it?")
+}

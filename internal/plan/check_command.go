@@ -9,10 +9,16 @@ import (
 
 // programs finds commands that hide a failure, or end before their work does.
 func (c *checker) programs(e *Experiment) {
+	for _, cmd := range e.commands() {
+		c.nameless(cmd.argv, cmd.path...)
+		c.shellWords(e, cmd.argv, cmd.path...)
+	}
+	c.shellEnv(e, e.Env, "env")
 	c.containers(e.Command, "command")
 	c.detached(e.Command, "command")
 	c.scripts(e.Command, "command")
 	if e.Evaluate != nil {
+		c.shellEnv(e, e.Evaluate.Env, "evaluate", "env")
 		c.containers(e.Evaluate.Command, "evaluate", "command")
 		c.detached(e.Evaluate.Command, "evaluate", "command")
 		c.scripts(e.Evaluate.Command, "evaluate", "command")
@@ -22,6 +28,20 @@ func (c *checker) programs(e *Experiment) {
 	}
 	if e.Setup != nil {
 		c.scripts(e.Setup.Command, "setup", "command")
+	}
+}
+
+// nameless finds commands whose first element cannot be a program.
+func (c *checker) nameless(argv []string, where ...string) {
+	if len(argv) == 0 {
+		return // the schema has said it
+	}
+	at := append(slices.Clone(where), "0")
+	switch _, params := parseTemplate(argv[0]).params(); {
+	case strings.TrimSpace(argv[0]) == "":
+		c.add(at, "the first element of a command is its program", "this names no program")
+	case params:
+		c.add(at, "name the program in front of it", "%s stands for the arguments of a program, and none comes before it", argv[0])
 	}
 }
 

@@ -161,3 +161,20 @@ func TestProgramsThatReturnAtOnceAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestCommandsWithoutAProgramAreNamed(t *testing.T) {
+	const empty = "this names no program (the first element of a command is its program)"
+	findings{
+		"empty": {
+			func(e *Experiment) {
+				e.Sweep, e.Command, e.Setup, e.Evaluate = nil, []string{" ", "a"}, &Setup{Command: []string{""}}, &Evaluate{Command: []string{""}}
+			},
+			[]string{"experiments.lr.command.0: " + empty, "experiments.lr.setup.command.0: " + empty, "experiments.lr.evaluate.command.0: " + empty},
+		},
+		"arguments": {
+			func(e *Experiment) { e.Command = []string{"{params:--}", "p"} },
+			[]string{"experiments.lr.command.0: {params:--} stands for the arguments of a program, and none comes before it (name the program in front of it)"},
+		},
+		"a parameter": {func(e *Experiment) { e.Command = []string{"{lr}", "", "{params}"} }, nil},
+	}.check(t)
+}

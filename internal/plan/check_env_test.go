@@ -104,6 +104,7 @@ func TestSecretsInPlainSight(t *testing.T) {
 		{"PASSWORD", "none", ""},
 	} {
 		s := withCommand("train")
+		s.Experiments[0].Objective.Metric = "loss"
 		s.Experiments[0].Env = map[string]string{c.name: c.value}
 		var want []string
 		if c.want != "" {

@@ -11,7 +11,7 @@ func TestPathsThatLeadElsewhereAreNamed(t *testing.T) {
 				e.Artifacts.Keep = []string{".."}
 				e.Evaluate = &Evaluate{Command: []string{"e"}, Files: []string{"ok", "/x"}}
 				e.Objective.From = &Source{Kind: "json", File: "/m.json"}
-				e.Metrics = map[string]Metric{"acc": {From: &Source{Kind: "csv", File: "../m.csv"}}, "log": {From: &Source{Kind: "log"}}}
+				e.Metrics = map[string]Metric{"acc": {From: &Source{Kind: "csv", File: "../m.csv", Column: "x"}}, "log": {From: &Source{Kind: "log"}}}
 			},
 			[]string{
 				`experiments.lr.objective.from.file: "/m.json" is not relative` + found,

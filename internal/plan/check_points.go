@@ -23,6 +23,7 @@ func (c *checker) repeats(e *Experiment) {
 		c.repeatedCases(e)
 	}
 	c.repeatedIncludes(e)
+	c.idleExcludes(e)
 }
 
 // maxRepeats is how many repetitions of one list are shown.

@@ -103,9 +103,9 @@ func TestPlaceholdersThatCannotBeFilledAreNamed(t *testing.T) {
 		"an included point that lacks an axis": {
 			func(e *Experiment) {
 				e.Sweep = &Sweep{Grid: Axes{list("lr", 1)}, Include: []Params{params("wd", 1)}}
-				e.Command = []string{"p", "{lr}", "$XRUN_PARAM_WD"}
+				e.Command = []string{"sh", "-c", "p $0 $XRUN_PARAM_WD", "{lr}"}
 			},
-			[]string{"experiments.lr.command.1: not every point has the parameter lr (write {params}, which leaves out what a point does not have)"},
+			[]string{"experiments.lr.command.3: not every point has the parameter lr (write {params}, which leaves out what a point does not have)"},
 		},
 		"a fixed value makes up for what points lack": {
 			func(e *Experiment) {
@@ -292,7 +292,7 @@ func TestNULCharactersAreNamedWhereTheyWouldReachTheKernel(t *testing.T) {
 	findings{
 		"texts": {
 			func(e *Experiment) {
-				e.Command, e.Env = []string{"{params}", "a\x00"}, map[string]string{"A": "\x00"}
+				e.Command, e.Env = []string{"p", "a\x00", "{params}"}, map[string]string{"A": "\x00"}
 				e.Code.Path, e.Code.Include, e.Artifacts.Paths = "\x00", []string{"\x00"}, []string{"\x00"}
 				e.Params = map[string]Value{"opt": StringValue("\x00")}
 			},

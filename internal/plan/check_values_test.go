@@ -33,7 +33,7 @@ func TestDurationsThatAreNoneAreNamed(t *testing.T) {
 		"below 0": {
 			given(func(e *Experiment) {
 				e.Limits = Limits{Trial: below, Grace: below}
-				e.Retry, e.Artifacts.KeepFor, e.Checkpoint = &Retry{Backoff: below}, &below, &Checkpoint{Ahead: &below}
+				e.Retry, e.Artifacts.KeepFor, e.Checkpoint = &Retry{Max: 1, Backoff: below}, &below, &Checkpoint{Ahead: &below}
 			}, "limits.trial", "limits.grace", "retry.backoff"),
 			[]string{
 				"experiments.lr.limits.trial: limits.trial is above 0",

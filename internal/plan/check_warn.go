@@ -16,6 +16,7 @@ func (c *checker) warn(path []string, suggestion, format string, args ...any) {
 
 func (c *checker) dubious(e *Experiment) {
 	c.idleLimits(e)
+	c.idle(e)
 	c.unused(e)
 	c.programs(e)
 	c.noGPUs(e)
@@ -100,8 +101,10 @@ func (c *checker) mixedKinds(s *Sweep) {
 	}
 }
 
-// missed finds text in braces that is nearly a placeholder and stands for itself.
+// missed finds text in braces that is nearly a placeholder and stands for itself, and placeholders that are written as a
+// shell's.
 func (c *checker) missed(in scope, text string, path []string) {
+	c.priced(in, parseTemplate(text), path)
 	for _, inner := range braced(text) {
 		if meant := in.meant(inner); meant != "" {
 			c.warn(path, "write {"+meant+"}", "{%s} is not a placeholder and is passed as it is", inner)
@@ -112,9 +115,13 @@ func (c *checker) missed(in scope, text string, path []string) {
 // likeName is what a slip of the finger could have made of a placeholder; {"a": 1} and {print $1} are none.
 var likeName = regexp.MustCompile(`^[+~-]{0,2}[A-Za-z_][A-Za-z0-9_.@/-]*[:=]?-*$`)
 
+// formatted is how a value is formatted in Python: {lr:.3f}, {seed:03d}. Placeholders have no such thing.
+var formatted = regexp.MustCompile(`(?:![rsa])?:(?:[-+<>^=]?0?[0-9]*(?:\.[0-9]+)?[bdeEfFgGnosxX%]|0[0-9]+|\.[0-9]+)$`)
+
 // meant is the placeholder that the text between two braces was most likely meant as, or "".
 func (in scope) meant(inner string) string {
 	name := strings.Trim(inner, " \t")
+	name = formatted.ReplaceAllString(name, "")
 	if slices.Contains(in.known, name) {
 		return name
 	}

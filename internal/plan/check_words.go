@@ -14,50 +14,20 @@ import (
 
 var (
 	assignmentRE = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
-	// A value behind an option, or an argument of its own. More than a name and a path behind it can be anything.
-	variableRE = regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)(/|$)`)
-	homeRE     = regexp.MustCompile(`^~(/|$)`)
+	homeRE       = regexp.MustCompile(`^~(/|$)`)
 )
 
-// readers are programs that give their arguments to a shell, or to a language of their own in which such words mean
-// something.
-var readers = []string{"ssh", "eval", "xargs", "parallel", "find", "tmux", "screen", "awk", "gawk", "mawk", "perl", "expr", "test", "["}
-
-// operators are words of their own by which a shell joins commands; those that single are also found as an argument.
-var (
-	operators = []string{"|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>>", "2>&1", "&>", "|&", ">&2"}
-	single    = []string{"|", "&", ";", ">", "<"}
-	outputs   = []string{"|", ">", ">>", "2>", "2>>", "2>&1", "&>", "|&"}
-)
-
-// shellWords finds what was written for a shell.
+// shellWords finds a command that begins with a word of the shell, and home directories that nobody fills in. (Check
+// finds operators and variables: those need no look at the code.)
 func (c *codeChecker) shellWords(cmd commandAt) {
-	if c.shellLead(cmd) {
+	if c.shellLead(cmd) || slices.ContainsFunc(cmd.argv, func(arg string) bool { return contains(shellReads, path.Base(arg)) }) {
 		return
 	}
-	for _, arg := range cmd.argv {
-		if base := path.Base(arg); shells[base] || slices.Contains(readers, base) {
-			return
-		}
-	}
-	told := false
 	for i := range cmd.argv {
 		arg, ok := literal(cmd.argv[i])
-		at := append(slices.Clone(cmd.path), strconv.Itoa(i))
-		switch value := optionValue(arg); {
-		case !ok:
-		case i > 0 && !told && isOperator(cmd.argv[i-1], arg):
-			told = true
-			suggestion := `let one read the line: ["sh", "-c", "…"]`
-			if slices.Contains(outputs, arg) {
-				suggestion = "leave it out: xrun keeps what the program prints (`xrun logs`); or " + suggestion
-			}
-			c.warn(at, suggestion, "%q is passed to the program: no shell reads a command", arg)
-		case homeRE.MatchString(value) && !c.expandsHome(cmd, i):
-			c.warn(at, "write the absolute path, or declare it as data", "%s is passed as it is: no shell reads a command and puts the home directory for ~", value)
-		case i > 0 && variableRE.MatchString(value):
-			name := variableRE.FindStringSubmatch(value)[1]
-			c.warn(at, c.fillIn(name), "%s is passed as it is: no shell reads a command and fills in $%s", value, name)
+		if value := optionValue(arg); ok && homeRE.MatchString(value) && !c.expandsHome(cmd, i) {
+			c.warn(append(slices.Clone(cmd.path), strconv.Itoa(i)), "write the absolute path, or declare it as data",
+				"%s is passed as it is: no shell reads a command and puts the home directory for ~", value)
 		}
 	}
 }
@@ -70,14 +40,6 @@ func optionValue(arg string) string {
 	return arg
 }
 
-// isOperator reports whether arg joins commands; behind an option some can be its value (--sep ";").
-func isOperator(before, arg string) bool {
-	if slices.Contains(single, arg) && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") {
-		return false
-	}
-	return slices.Contains(operators, arg)
-}
-
 // expandsHome: a program that says so may do for itself what a shell does. The program's own path it cannot.
 func (c *codeChecker) expandsHome(cmd commandAt, at int) bool {
 	p, ok := programOf(cmd.argv)
@@ -86,17 +48,6 @@ func (c *codeChecker) expandsHome(cmd commandAt, at int) bool {
 	}
 	text := c.look.Text(path.Clean(p.name))
 	return strings.Contains(text, "expanduser") || strings.Contains(text, "HOME")
-}
-
-// fillIn says how a variable of a shell is written here.
-func (c *codeChecker) fillIn(name string) string {
-	known, _ := c.e.declared()
-	for _, k := range append(known, "seed") {
-		if strings.EqualFold(k, name) {
-			return fmt.Sprintf("write {%s}", k)
-		}
-	}
-	return `write its value, or let one read the line: ["sh", "-c", "…"]`
 }
 
 // shellLead finds a command that begins with a word of the shell.

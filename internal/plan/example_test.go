@@ -38,6 +38,7 @@ func ExampleBuild() {
 func ExampleCheck() {
 	spec := &plan.Spec{Experiments: []plan.Experiment{{
 		Name: "train", Command: []string{"train", "--lr={lrate}"}, Params: map[string]plan.Value{"lr_rate": plan.FloatValue(0.1)},
+		Objective: plan.Objective{Metric: "loss", Direction: "minimize"},
 	}}}
 	for _, f := range plan.Check(spec) {
 		fmt.Println(f.Path, f.Message)

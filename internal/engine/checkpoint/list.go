@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -53,7 +54,7 @@ func (l *lister) list(ctx context.Context, dir, at, link string) error {
 			return fmt.Errorf("list the files of %s: %w (and before that: %w)", dir, err, why)
 		}
 		if !errors.Is(why, errNoGit) {
-			l.notes = append(l.notes, fmt.Sprintf("git does not list %s, xrun's own reading of the ignore rules was used: %v", root, why))
+			l.notes = append(l.notes, unlisted(root, why))
 		}
 	}
 	for _, p := range found.paths {
@@ -71,6 +72,30 @@ func (l *lister) list(ctx context.Context, dir, at, link string) error {
 		}
 	}
 	return nil
+}
+
+// unlisted says that git refused to list a repository. Of what git says the first line is the reason.
+func unlisted(root string, why error) string {
+	reason, _, _ := strings.Cut(why.Error(), "\n")
+	if strings.Contains(reason, "dubious ownership") {
+		reason += "; if you trust it: git config --global --add safe.directory DIR"
+	}
+	return fmt.Sprintf("git does not list %s, xrun's own reading of the ignore rules was used: %s", root, reason)
+}
+
+// portable is a note without the absolute paths of this machine: it becomes part of plans, which are the same everywhere.
+func (l *lister) portable(note, real string) string {
+	dirs := []string{real}
+	for _, v := range l.levels {
+		dirs = append(dirs, v.root, v.dir)
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) })
+	for _, dir := range dirs {
+		if dir != "" && dir != "/" {
+			note = strings.ReplaceAll(strings.ReplaceAll(note, dir+"/", ""), dir, ".")
+		}
+	}
+	return note
 }
 
 // submodule adds the files of a submodule, which must be checked out.

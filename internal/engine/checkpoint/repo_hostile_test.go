@@ -210,7 +210,7 @@ func TestRepositoryOfAnotherUser(t *testing.T) {
 	if m.Commit != commit || m.Dirty || strings.Join(paths(m), " ") != ".gitignore a" {
 		t.Errorf("%+v", m)
 	}
-	if len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "safe.directory") {
+	if len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "safe.directory") || strings.Contains(m.Notes[0], filepath.Base(r.dir)) || strings.Contains(m.Notes[0], "\n") {
 		t.Error(m.Notes)
 	}
 }

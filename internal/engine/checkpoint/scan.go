@@ -83,6 +83,9 @@ func scanWith(ctx context.Context, sel Selection, listOnly bool) (*Manifest, err
 		s.compare()
 	}
 	s.m.Notes = append(s.m.Notes, s.notes...)
+	for i, note := range s.m.Notes {
+		s.m.Notes[i] = s.portable(note, s.real)
+	}
 	slices.Sort(s.m.Notes)
 	if !listOnly {
 		s.m.identify()

@@ -94,11 +94,11 @@ func (l *loader) report(u *unit, pos token.Pos, path []string, message, suggesti
 
 // problem makes a Problem with an absolute File.
 func (u *unit) problem(pos token.Pos, path []string, message, suggestion string) plan.Problem {
-	p := plan.Problem{Message: message, File: u.dir}
+	p := plan.Problem{Message: shortened(message), File: u.dir}
 	if len(path) > 0 {
 		p.Path = pathString(path)
 	}
-	if suggestion != "" {
+	if suggestion = shortened(suggestion); suggestion != "" {
 		p.Suggestion = &suggestion
 	}
 	switch {
@@ -311,10 +311,13 @@ func (d *diagnosis) unknown(s *shape, name string, path, present []string, discr
 		near, ok = meantField(name, allowed)
 	}
 	hint := "did you mean " + quote(near) + "?"
-	if owner := s.owner(name, allowed); owner != "" {
+	section := len(path) > 1 && schemaShape().at([]string{name}) != nil && d.unit.source.names(path) != nil
+	if owner := s.owner(name, allowed); owner != "" && !section {
 		near, ok, hint = owner, true, name+" belongs into "+owner+": "+owner+": "+name+": …"
 	}
-	if !ok && len(path) > 1 && path[len(path)-2] == "sweep" {
+	if !ok && section {
+		hint = "it stands beside experiments, not in one of its fields"
+	} else if !ok && len(path) > 1 && path[len(path)-2] == "sweep" {
 		hint = "an axis belongs into grid: sweep: grid: " + name + ": …"
 	} else if !ok {
 		hint = "fields here: " + strings.Join(allowed, ", ")

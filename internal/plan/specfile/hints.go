@@ -119,6 +119,8 @@ func rewritten(f *field, lit *ast.BasicLit) string {
 		}
 	case lit.Kind == token.STRING && strings.Contains(want, "number") && number.MatchString(text):
 		return "write " + text + ", without quotes"
+	case (lit.Kind == token.INT || lit.Kind == token.FLOAT) && strings.HasPrefix(f.allowed, f.name+" is a text"):
+		return "put it in quotes: " + quote(lit.Value)
 	case f.name == "address" && strings.ContainsAny(text, "@:"):
 		return "user and port have fields of their own"
 	}
@@ -258,6 +260,9 @@ func unclosed(text string) string {
 	}
 }
 
+// longestName is how long the schema lets a name be.
+const longestName = 63
+
 // plainer suggests a name of the allowed letters for one that has others.
 func plainer(name string) string {
 	var b strings.Builder
@@ -270,8 +275,8 @@ func plainer(name string) string {
 		}
 	}
 	plain := strings.TrimRight(b.String(), "-")
-	if plain == "" || len(plain) > 63 {
-		return ""
+	if plain == "" || len(plain) > longestName || plain == name || name[0] >= '0' && name[0] <= '9' {
+		return fmt.Sprintf("a letter comes first, and it has at most %d characters", longestName)
 	}
 	return "write " + quote(plain)
 }

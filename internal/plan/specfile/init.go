@@ -29,9 +29,10 @@ const (
 
 // Init writes a package that works at once into dir: a module with the schema, an experiment, an inventory to fill in,
 // and the line that keeps the state directory out of git. It returns the files that it wrote or changed, relative to
-// dir. It overwrites nothing: if one of the files is there, it names them and writes none.
-func Init(dir string) ([]string, error) {
-	dir, err := filepath.Abs(dir)
+// dir. It overwrites nothing: if one of the files is there, it names them and writes none. If it cannot write all of them,
+// it leaves none behind: the next attempt would be told that they are there.
+func Init(dir string) (wrote []string, err error) {
+	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -52,15 +53,17 @@ func Init(dir string) ([]string, error) {
 		taken = append(taken, "cue.mod")
 	}
 	if len(taken) > 0 {
-		return nil, hinted{
-			fmt.Errorf("%s already has %s", dir, strings.Join(taken, ", ")),
-			"choose another directory: xrun init DIR; `xrun schema --vendor` writes only the schema",
+		return nil, alreadyHas(dir, taken...)
+	}
+	if wrote, err = initModule(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			undo(dir, wrote)
+			wrote = nil
 		}
-	}
-	wrote, err := initModule(dir)
-	if err != nil {
-		return wrote, err
-	}
+	}()
 	for _, f := range files {
 		if err := write(filepath.Join(dir, f.name), f.text); err != nil {
 			return wrote, err
@@ -68,11 +71,31 @@ func Init(dir string) ([]string, error) {
 		wrote = append(wrote, f.name)
 	}
 	changed, err := ignore(filepath.Join(dir, ignoreFile))
-	if changed {
+	if changed && err == nil {
 		wrote = append(wrote, ignoreFile)
 	}
 	return wrote, err
 }
+
+func alreadyHas(dir string, names ...string) error {
+	return hinted{
+		fmt.Errorf("%s already has %s", dir, strings.Join(names, ", ")),
+		"choose another directory: xrun init DIR; `xrun schema --vendor` writes only the schema",
+	}
+}
+
+// undo removes what Init has written: files of its own, and cue.mod if that is one of them.
+func undo(dir string, wrote []string) {
+	for _, name := range wrote {
+		if name == moduleFile {
+			os.RemoveAll(filepath.Join(dir, "cue.mod"))
+		}
+		os.Remove(filepath.Join(dir, filepath.FromSlash(name)))
+	}
+}
+
+// moduleFile is what makes a directory a module.
+const moduleFile = "cue.mod/module.cue"
 
 // packageName is the package that dir has for experiments, or a name made from that of the directory.
 func packageName(dir string) string {
@@ -102,17 +125,31 @@ func packageName(dir string) string {
 func initModule(dir string) (wrote []string, err error) {
 	root := upwards(dir, "cue.mod")
 	if root == "" {
-		if err := write(filepath.Join(dir, "cue.mod", "module.cue"), newModule(dir)); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
-		root, wrote = dir, []string{"cue.mod/module.cue"}
+		// Of two that begin at once, one makes this directory; it is the one that may remove it again.
+		if err := os.Mkdir(filepath.Join(dir, "cue.mod"), 0o755); errors.Is(err, fs.ErrExist) {
+			return nil, alreadyHas(dir, "cue.mod")
+		} else if err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				undo(dir, []string{moduleFile})
+			}
+		}()
+		if err := write(filepath.Join(dir, moduleFile), newModule(dir)); err != nil {
+			return nil, err
+		}
+		root, wrote = dir, []string{moduleFile}
 	}
 	if has, err := hasSchema(root); err != nil || has {
 		return wrote, err
 	}
 	path, err := Vendor(dir)
 	if err != nil {
-		return wrote, err
+		return nil, err
 	}
 	rel, err := filepath.Rel(dir, path)
 	return append(wrote, filepath.ToSlash(rel)), err
@@ -124,13 +161,19 @@ func ignore(name string) (changed bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if strings.Trim(strings.TrimSpace(line), "/") == strings.Trim(ignoreLine, "/") {
+	for l := range strings.Lines(string(text)) {
+		if strings.Trim(strings.TrimSpace(l), "/") == strings.Trim(ignoreLine, "/") {
 			return false, nil
 		}
 	}
+	line := ignoreLine + "\n"
 	if len(text) > 0 && text[len(text)-1] != '\n' {
-		text = append(text, '\n')
+		line = "\n" + line
 	}
-	return true, os.WriteFile(name, append(text, ignoreLine+"\n"...), 0o644)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) // what is in it stays, whatever happens
+	if err != nil {
+		return false, err
+	}
+	_, err = f.WriteString(line)
+	return true, errors.Join(err, f.Close())
 }

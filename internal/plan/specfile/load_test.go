@@ -167,7 +167,7 @@ func TestSetHoldsWhatTheSpecSays(t *testing.T) {
 	seeds: 2
 	limits: trial: "5m"
 	sweep: {grid: "opt.lr": [1], max_trials: 5}
-	command: ["{params}"]
+	command: ["true", "{params}"]
 }`))
 	got := experiment(t, load(t, specfile.Options{Dir: dir}), "a").Set
 	want := map[string]bool{

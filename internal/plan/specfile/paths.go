@@ -51,6 +51,10 @@ type finder struct {
 
 // find adds what one PATH names.
 func (f *finder) find(path string) error {
+	if path == "" { // of a variable that is not set: the current directory would be a surprise
+		f.problem(`""`, "an empty PATH names nothing", "leave it out for the current directory")
+		return nil
+	}
 	if dir, ok := cutDots(path); ok {
 		err := f.walk(path, f.abs(dir))
 		f.begin(f.abs(dir))

@@ -28,6 +28,21 @@ func where(p plan.Problem) string {
 	}
 }
 
+// longestMessage is how many characters of a message are shown. What is longer quotes a value of the user's, who has it.
+const longestMessage = 600
+
+// shortened leaves out the middle of a long message: what is wrong stands at its beginning or at its end.
+func shortened(s string) string {
+	if len(s) <= longestMessage {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= longestMessage {
+		return s
+	}
+	return string(r[:longestMessage*3/4]) + " … " + string(r[len(r)-longestMessage/4:])
+}
+
 // Render writes problems for a reader: the place, what is wrong, the line with a mark below the column, what to do.
 func Render(w io.Writer, ps []plan.Problem, color bool) error {
 	var b strings.Builder
@@ -47,7 +62,7 @@ func render(b *strings.Builder, p plan.Problem, color bool) {
 	}
 	b.WriteString(paint("1", visible(where(p))))
 	if p.Path != "" {
-		b.WriteString(visible(p.Path) + ": ")
+		b.WriteString(visible(shortened(p.Path)) + ": ")
 	}
 	b.WriteString(paint("31", visible(p.Message)) + "\n")
 	margin := "      "

@@ -99,27 +99,27 @@ func unfitness(path string) *unfit {
 		return &unfit{"this is a directory, not a file", rename}
 	case !info.Mode().IsRegular():
 		return &unfit{"this is " + kindOf(info.Mode()) + ", not a file", rename}
-	case wideEncoding(path):
-		return &unfit{"this file is not in UTF-8 but in UTF-16", "save it as UTF-8"}
 	case info.Size() > largest:
 		return &unfit{
 			fmt.Sprintf("this file has %d MiB, and %d MiB are the most that is read", info.Size()>>20, largest>>20),
 			"say large parameter spaces in few words, with sweep.grid or a comprehension",
 		}
 	}
-	return nil
+	return unreadable(path)
 }
 
-// wideEncoding reports whether a file begins with the mark of UTF-16.
-func wideEncoding(path string) bool {
+// unreadable is why the text of a file cannot be had.
+func unreadable(path string) *unfit {
 	f, err := os.Open(path)
 	if err != nil {
-		return false // reading it says why
+		return &unfit{"cannot be read: " + inner(err).Error(), ""}
 	}
 	defer f.Close()
 	mark := make([]byte, 2)
-	_, err = io.ReadFull(f, mark)
-	return err == nil && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff)
+	if _, err := io.ReadFull(f, mark); err == nil && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff) {
+		return &unfit{"this file is not in UTF-8 but in UTF-16", "save it as UTF-8"}
+	}
+	return nil
 }
 
 // notUTF8 is the line and column of the first byte of a text that is no UTF-8; 0 if there is none.

@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -105,10 +106,21 @@ func newModule(root string) string {
 	return fmt.Sprintf("module: \"xrun.local/%s@v0\"\nlanguage: version: %q\n", name, languageVersion)
 }
 
-// write writes a file and the directories above it.
+// write writes a file, whole or not at all, and the directories above it.
 func write(name, text string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(name, []byte(text), 0o644)
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = cmp.Or(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", name, inner(err)), os.Remove(f.Name()))
+	}
+	return nil
 }

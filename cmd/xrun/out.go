@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/xrun-dev/xrun/internal/report"
+)
+
+// checkOut refuses what --out cannot be before the work is done, and keeps a plan that is there already out of the code.
+func (a *app) checkOut(name string) error {
+	wrong := func(hint, format string, args ...any) error {
+		return &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf(format, args...), hint: hint}
+	}
+	path := a.path(name)
+	fi, err := os.Stat(path)
+	switch dir := filepath.Dir(path); {
+	case err == nil && fi.IsDir():
+		return wrong("name a file in it", "--out %s is a directory", name)
+	case strings.HasSuffix(path, ".cue"):
+		return wrong("a plan is JSON: --out plan.json", "--out %s would be a file of experiments", name)
+	case err == nil:
+		a.output = append(a.output, fi)
+	default:
+		if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+			return wrong("make it first", "--out %s: there is no directory %s", name, dir)
+		}
+	}
+	return nil
+}
+
+// writeOut writes v to the file of --out, whole or not at all. What a link leads to is written and the link kept; a device
+// or a pipe is written to, and not replaced.
+func writeOut(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	b = append(report.SafeJSON(b), '\n') // the bytes that -o json prints
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Close())
+	}
+	return writeFile(path, b)
+}
