@@ -6,7 +6,6 @@ import (
 )
 
 func TestWordsOfAShell(t *testing.T) {
-	const line = `let one read the line: ["sh", "-c", "…"]`
 	look := &fakeLook{
 		files: map[string]string{"train.py": "", "home.py": ""},
 		text:  map[string]string{"home.py": "p = os.path.expanduser(a.data)"},
