@@ -112,7 +112,7 @@ func (c *runCmd) promised(a *app) (*plan.Plan, []string, error) {
 	var files []string
 	for _, f := range p.Spec {
 		file := filepath.Join(root, filepath.FromSlash(f.File))
-		if filepath.IsAbs(f.File) || a.Inventory != "" && strings.HasPrefix(file, a.Inventory) {
+		if filepath.IsAbs(f.File) || strings.HasPrefix(f.File, specfile.UserConfigDir) || a.Inventory != "" && strings.HasPrefix(file, a.Inventory) {
 			continue // an inventory: it is looked for where it always is
 		}
 		if _, err := os.Stat(file); err != nil {

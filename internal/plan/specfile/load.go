@@ -12,6 +12,9 @@ import (
 	"github.com/xrun-dev/xrun/internal/plan"
 )
 
+// UserConfigDir begins the names of files in the user's configuration directory, wherever that is.
+const UserConfigDir = "$XDG_CONFIG_HOME/"
+
 // Options say what to load.
 type Options struct {
 	// Dir is the absolute directory that relative Paths start from.

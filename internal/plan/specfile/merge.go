@@ -181,6 +181,14 @@ func (m *merger) settings() {
 	}
 }
 
+// portable is how a plan names a file, on any machine: relative to the root, or to the user's configuration directory.
+func (l *loader) portable(file string) string {
+	if rel, err := filepath.Rel(l.UserConfig, file); err == nil && l.UserConfig != "" && filepath.IsLocal(rel) && !within(l.root, file) {
+		return UserConfigDir + filepath.ToSlash(rel)
+	}
+	return l.rel(file)
+}
+
 // listFiles records every CUE file that was read and is the user's.
 func (l *loader) listFiles() error {
 	seen := map[string]bool{}
@@ -207,7 +215,7 @@ func (l *loader) listFiles() error {
 			return err
 		}
 		sum := sha256.Sum256(text)
-		l.spec.Files = append(l.spec.Files, plan.SourceFile{File: l.rel(file), SHA256: hex.EncodeToString(sum[:])})
+		l.spec.Files = append(l.spec.Files, plan.SourceFile{File: l.portable(file), SHA256: hex.EncodeToString(sum[:])})
 		l.spec.AbsFiles = append(l.spec.AbsFiles, file)
 	}
 	slices.SortFunc(l.spec.Files, func(a, b plan.SourceFile) int { return strings.Compare(a.File, b.File) })
