@@ -129,7 +129,7 @@ func (c *runCmd) promised(a *app) (*plan.Plan, []string, error) {
 // planDiffers says what is another trial now.
 func planDiffers(old, now *plan.Plan) error {
 	d := plan.Compare(old, now)
-	e := &cliError{code: exitUsage, kind: "plan", hint: "plan again (xrun plan --out FILE), or run the PATH"}
+	e := &cliError{code: exitUsage, kind: "plan", hint: "give the -t and --inventory that the plan was made with, or plan again (xrun plan --out FILE), or run the PATH"}
 	e.msg = fmt.Sprintf("the plan is not the one in the file any more: %s added, %d removed, %d changed", count(len(d.Added), "trial"), len(d.Removed), len(d.Changed))
 	if d.Empty() {
 		e.msg = "the plan is not the one in the file any more: the trials are the same, but the spec says something else about them"
