@@ -31,6 +31,7 @@ type cli struct {
 	Run     runCmd     `cmd:"" help:"Plan, then do it."`
 	Resume  resumeCmd  `cmd:"" help:"Go on with an interrupted run."`
 	Stop    stopCmd    `cmd:"" help:"Stop a run, an experiment or a trial."`
+	Status  statusCmd  `cmd:"" help:"Show what runs where, what waits and why, and what is found so far."`
 	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
@@ -39,7 +40,6 @@ type cli struct {
 	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	Status     unbuiltCmd `cmd:"" hidden:""`
 	Fetch      unbuiltCmd `cmd:"" hidden:""`
 	Compare    unbuiltCmd `cmd:"" hidden:""`
 	Explain    unbuiltCmd `cmd:"" hidden:""`
@@ -75,6 +75,6 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"status": true, "fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
+	"fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
 	"import": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
 }

@@ -120,11 +120,16 @@ func page(ctx context.Context, q querier, where string, args ...any) ([]Event, e
 
 // Events yields the events of a run, in order.
 func (l *Ledger) Events(ctx context.Context, run string) iter.Seq2[Event, error] {
+	return l.EventsAfter(ctx, run, 0)
+}
+
+// EventsAfter yields the events of a run behind the one whose Seq is after, in order.
+func (l *Ledger) EventsAfter(ctx context.Context, run string, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if l.db == nil {
 			return
 		}
-		after := int64(0)
+		after := after
 		for {
 			events, err := page(ctx, l.db, `WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, run, after)
 			if err != nil {
