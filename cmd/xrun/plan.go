@@ -94,12 +94,12 @@ func (a *app) build(ctx context.Context, j *job, l *ledger.Ledger) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	return j.build(j.basis(h))
+	return j.build(ctx, l, j.basis(h))
 }
 
 // build is buildPlan with what the history says about the limits.
-func (j *job) build(b plan.Basis) (*plan.Plan, error) {
-	p, err := buildPlan(b)
+func (j *job) build(ctx context.Context, l *ledger.Ledger, b plan.Basis) (*plan.Plan, error) {
+	p, err := j.planOn(ctx, l, b)
 	if err != nil {
 		return nil, err
 	}

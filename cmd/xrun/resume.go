@@ -131,7 +131,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	}
 	b := j.basis(s.history)
 	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
-	p, err := buildPlan(b)
+	p, err := j.planOn(ctx, s.ledger, b)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 	b := j.basis(s.history)
 	b.Fresh, b.Hosts = c.Fresh, c.Host
-	p, err := j.build(b)
+	p, err := j.build(ctx, s.ledger, b)
 	if err != nil {
 		return err
 	}
