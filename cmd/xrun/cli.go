@@ -36,6 +36,8 @@ type cli struct {
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
 	Report  reportCmd  `cmd:"" help:"Write a run's report again, or print it."`
+	Export  exportCmd  `cmd:"" help:"Write a run as one file."`
+	Import  importCmd  `cmd:"" help:"Take a run that was exported into this ledger."`
 	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
 	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -44,8 +46,6 @@ type cli struct {
 	Compare    unbuiltCmd `cmd:"" hidden:""`
 	Explain    unbuiltCmd `cmd:"" hidden:""`
 	Promote    unbuiltCmd `cmd:"" hidden:""`
-	Export     unbuiltCmd `cmd:"" hidden:""`
-	Import     unbuiltCmd `cmd:"" hidden:""`
 	Hosts      unbuiltCmd `cmd:"" hidden:""`
 	Doctor     unbuiltCmd `cmd:"" hidden:""`
 	GC         unbuiltCmd `cmd:"" name:"gc" hidden:""`
@@ -75,6 +75,5 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"fetch": true, "compare": true, "explain": true, "promote": true, "export": true,
-	"import": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
+	"fetch": true, "compare": true, "explain": true, "promote": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
 }

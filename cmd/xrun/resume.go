@@ -69,7 +69,8 @@ func (c *resumeCmd) find(ctx context.Context, s *session) (ledger.Run, error) {
 		return ledger.Run{}, err
 	}
 	for _, r := range runs {
-		if r.Unfinished() {
+		// One that was imported does not bring what it began with.
+		if _, err := os.Stat(storedPath(s.state, r.ID)); r.Unfinished() && err == nil {
 			return r, nil
 		}
 	}

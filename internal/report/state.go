@@ -24,6 +24,7 @@ type State struct {
 	finishedAt  time.Time
 	interrupted *ledger.RunInterrupted
 	skipped     *ledger.RunSkipped
+	imported    *ledger.RunImported
 	resumed     int
 	planDigest  string
 	experiments []*experiment
@@ -74,6 +75,10 @@ func (s *State) Apply(e ledger.Event) {
 		return
 	}
 	s.run = e.Run
+	if b, ok := e.Body.(ledger.RunImported); ok {
+		s.imported = &b // of now; the run was then
+		return
+	}
 	if s.startedAt.IsZero() {
 		s.startedAt, s.segment = e.At, e.At
 	}
