@@ -38,6 +38,7 @@ type cli struct {
 	Report  reportCmd  `cmd:"" help:"Write a run's report again, or print it."`
 	Export  exportCmd  `cmd:"" help:"Write a run as one file."`
 	Import  importCmd  `cmd:"" help:"Take a run that was exported into this ledger."`
+	GC      gcCmd      `cmd:"" name:"gc" help:"Remove what nobody needs: old runs, their code, what jobs left."`
 	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
 	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -48,7 +49,6 @@ type cli struct {
 	Promote    unbuiltCmd `cmd:"" hidden:""`
 	Hosts      unbuiltCmd `cmd:"" hidden:""`
 	Doctor     unbuiltCmd `cmd:"" hidden:""`
-	GC         unbuiltCmd `cmd:"" name:"gc" hidden:""`
 	Completion unbuiltCmd `cmd:"" hidden:""`
 }
 
@@ -75,5 +75,5 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"fetch": true, "compare": true, "explain": true, "promote": true, "hosts": true, "doctor": true, "gc": true, "completion": true,
+	"fetch": true, "compare": true, "explain": true, "promote": true, "hosts": true, "doctor": true, "completion": true,
 }

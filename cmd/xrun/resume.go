@@ -179,6 +179,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	s.keepRuns(context.WithoutCancel(ctx), j.spec.Settings.KeepRuns)
 	return s.finish(ctx, c.Output, code)
 }
 

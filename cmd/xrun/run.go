@@ -85,6 +85,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	s.keepRuns(context.WithoutCancel(ctx), j.spec.Settings.KeepRuns)
 	return s.finish(ctx, c.Output, code)
 }
 
