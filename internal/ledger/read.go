@@ -25,6 +25,9 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	l := &Ledger{}
 	uri := "file:" + escape(path)
 	switch wal, shm := size(path+"-wal"), size(path+"-shm"); {
+	case rollback(path):
+		// Somebody may write: its locks tell, and no file is made.
+		uri += "?mode=ro&_pragma=busy_timeout(10000)"
 	case wal >= 0 && shm > 0 && writable(path+"-shm"):
 		// Somebody writes, or was killed while he wrote.
 		uri += "?mode=ro&_pragma=busy_timeout(10000)"
@@ -33,7 +36,7 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 		uri += "?mode=ro&immutable=1"
 	default:
 		// To read the log SQLite would make a file beside it: read a copy.
-		if l.copied, err = copyAside(path); err != nil {
+		if l.copied, err = copyAside(path, "-wal"); err != nil {
 			return nil, err
 		}
 		uri = "file:" + escape(filepath.Join(l.copied, FileName))
@@ -41,10 +44,30 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	if l.db, err = sql.Open("sqlite", uri); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
 	}
-	if err := probe(ctx, l.db, path); err != nil {
+	err = probe(ctx, l.db, path)
+	if torn(err) && rollback(path) {
+		err = l.mend(ctx, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// mend opens a copy instead, in which SQLite undoes the half of a change that a killed writer left.
+func (l *Ledger) mend(ctx context.Context, path string) error {
+	err := l.db.Close()
+	l.db = nil
+	if err != nil {
+		return err
+	}
+	if l.copied, err = copyAside(path, "-journal"); err != nil {
+		return err
+	}
+	if l.db, err = sql.Open("sqlite", "file:"+escape(filepath.Join(l.copied, FileName))); err != nil {
+		return fmt.Errorf("open ledger %s: %w", path, err)
+	}
+	return probe(ctx, l.db, path)
 }
 
 func size(path string) int64 {
@@ -63,11 +86,12 @@ func writable(path string) bool {
 	return f.Close() == nil
 }
 
-func copyAside(path string) (dir string, err error) {
+// copyAside copies a ledger with the file beside it.
+func copyAside(path, beside string) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "xrun-ledger-"); err != nil {
 		return "", fmt.Errorf("copy ledger: %w", err)
 	}
-	for _, suffix := range []string{"-wal", ""} {
+	for _, suffix := range []string{beside, ""} {
 		if err := copyFile(filepath.Join(dir, FileName+suffix), path+suffix); err != nil {
 			return "", errors.Join(fmt.Errorf("copy ledger: %w", err), os.RemoveAll(dir))
 		}
