@@ -39,6 +39,7 @@ type cli struct {
 	Export  exportCmd  `cmd:"" help:"Write a run as one file."`
 	Import  importCmd  `cmd:"" help:"Take a run that was exported into this ledger."`
 	GC      gcCmd      `cmd:"" name:"gc" help:"Remove what nobody needs: old runs, their code, what jobs left."`
+	Doctor  doctorCmd  `cmd:"" help:"Say what must hold before tonight, and does not."`
 	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
 	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -48,7 +49,6 @@ type cli struct {
 	Explain    unbuiltCmd `cmd:"" hidden:""`
 	Promote    unbuiltCmd `cmd:"" hidden:""`
 	Hosts      unbuiltCmd `cmd:"" hidden:""`
-	Doctor     unbuiltCmd `cmd:"" hidden:""`
 	Completion unbuiltCmd `cmd:"" hidden:""`
 }
 
@@ -75,5 +75,5 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"fetch": true, "compare": true, "explain": true, "promote": true, "hosts": true, "doctor": true, "completion": true,
+	"fetch": true, "compare": true, "explain": true, "promote": true, "hosts": true, "completion": true,
 }
