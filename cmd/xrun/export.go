@@ -157,7 +157,7 @@ func (s *session) take(ctx context.Context, arch *ledger.Archive) (bool, error) 
 		return false, err
 	}
 	done, err := s.ledger.Import(ctx, arch, s.app.now())
-	if err != nil {
+	if err != nil || !done {
 		return false, err
 	}
 	var lines bytes.Buffer

@@ -17,6 +17,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -233,13 +234,32 @@ func (a *Archive) Unpack(ctx context.Context, state string) error {
 	if err != nil {
 		return fmt.Errorf("import %s: %w", a.file, err)
 	}
-	for _, name := range put {
-		to := filepath.Join(state, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return fmt.Errorf("import %s: %w", a.file, err)
+	syscall.Sync() // once: the events that name these files must not be there before them
+	if err := move(tmp, state, put); err != nil {
+		return fmt.Errorf("import %s: %w", a.file, err)
+	}
+	return nil
+}
+
+// move brings files from one directory to another: a run's directory as a whole where there is none yet.
+func move(from, to string, names []string) error {
+	whole := map[string]bool{}
+	for _, name := range names {
+		run := filepath.Join("runs", strings.Split(name, "/")[1])
+		if _, seen := whole[run]; !seen {
+			_, err := os.Lstat(filepath.Join(to, run))
+			if whole[run] = errors.Is(err, fs.ErrNotExist); whole[run] {
+				name = run
+			}
+		} else if whole[run] {
+			continue
 		}
-		if err := os.Rename(filepath.Join(tmp, filepath.FromSlash(name)), to); err != nil {
-			return fmt.Errorf("import %s: %w", a.file, err)
+		name = filepath.FromSlash(name)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o700); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -285,7 +305,7 @@ func unpack(to string, f ArchiveFile, r io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(out, r)
-	return errors.Join(err, out.Sync(), out.Close())
+	return errors.Join(err, out.Close())
 }
 
 // Import records the run of an archive: all of its events or none. It reports false where the ledger has the run already
@@ -326,9 +346,10 @@ func (l *Ledger) MayImport(ctx context.Context, a *Archive) error {
 		return nil
 	}
 	here, err := writeEvents(io.Discard, l.Events(ctx, run))
-	if err != nil {
+	if err != nil || here.SHA256 == a.Info.Events.SHA256 {
 		return err
 	}
+	// The one who wrote the archive may have written the same in another way.
 	there, err := writeEvents(io.Discard, each(a.Events))
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ type StatusRun struct {
 type StatusTrials struct {
 	TrialTotals
 	Queued  int `json:"queued"`
-	Running int `json:"running"` // from when they are given to a host until they have a result
+	Running int `json:"running"` // on a slot; what is prepared for the next one is queued
 }
 
 // StatusRunning is an attempt without an outcome.
@@ -176,6 +176,10 @@ func (s *State) Status(o StatusOptions) *Status {
 	}
 	w := &waits{State: s, StatusOptions: o, busy: map[string]int{}}
 	st.Spent = s.spent(o, w)
+	for _, x := range w.all {
+		x.sort()
+	}
+	w.prepared()
 	for _, x := range w.all {
 		e := x.status()
 		st.Experiments = append(st.Experiments, e)

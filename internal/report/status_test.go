@@ -62,6 +62,10 @@ func TestWhyTrialsWait(t *testing.T) {
 	full := sweep(`{}`)
 	full.start("lr", "lr=1 seed=0")
 	full.start("lr", "lr=2 seed=0")
+	next := sweep(`{}`)
+	next.start("lr", "lr=1 seed=0")
+	next.start("lr", "lr=2 seed=0")
+	next.add(ledger.AttemptIntended{Attempt: ledger.Attempt{Key: next.specs["lr"].trials["lr=3 seed=0"].Key, Attempt: 1}, Host: "gpu-a"})
 	bird := sweep(canary)
 	bird.start("lr", "lr=1 seed=0")
 	old := sweep(canary)
@@ -84,6 +88,7 @@ func TestWhyTrialsWait(t *testing.T) {
 		"nothing is known":                     {sweep(`{}`), "unknown 4"},
 		"a spec of another version":            {sweep(`[1]`), "unknown 4"},
 		"all slots are taken":                  {full, "slot 2"},
+		"one is prepared":                      {next, "slot 1, slot 1"},
 		"the host is gone":                     {gone, "host 4"},
 		"the canary goes ahead":                {bird, "canary 3"},
 		"the canary has printed its objective": {printed, "unknown 3"},

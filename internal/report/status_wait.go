@@ -26,13 +26,13 @@ type waitingExperiment struct {
 	*experiment
 	spec   plan.Experiment
 	queued []*trial // in plan order
-	flying []*trial
+	flying []*trial // given to a host
+	ahead  []*trial // of those, the ones that are prepared there and wait for a slot
 	counts StatusTrials
 }
 
-// status counts the trials of the experiment and says what it has found so far.
-func (x *waitingExperiment) status() StatusExperiment {
-	o := x.objective()
+// sort sorts the trials of an experiment by where they stand.
+func (x *waitingExperiment) sort() {
 	for _, t := range x.inOrder() {
 		x.counts.Planned++
 		switch state := t.state(); {
@@ -46,6 +46,42 @@ func (x *waitingExperiment) status() StatusExperiment {
 			x.flying = append(x.flying, t)
 		}
 	}
+}
+
+// prepared finds the attempts that wait for a slot on their host, where the next one is made ready while the slot is busy:
+// to whoever asks they wait like others.
+func (w *waits) prepared() {
+	free := map[string]int{}
+	var staging []*trial
+	of := map[*trial]*waitingExperiment{}
+	for _, h := range w.hosts {
+		free[h.name] = h.state.Slots
+	}
+	for _, x := range w.all {
+		for _, t := range x.flying {
+			if a := t.last(); a.finished == nil && a.passing == ledger.Staging {
+				staging, of[t] = append(staging, t), x
+			} else {
+				free[a.host]--
+			}
+		}
+	}
+	slices.SortStableFunc(staging, func(a, b *trial) int { return a.last().begun.Compare(b.last().begun) })
+	for _, t := range staging {
+		at := t.last().host
+		if free[at]--; free[at] >= 0 || !slices.ContainsFunc(w.hosts, func(h *host) bool { return h.name == at && h.state.Slots > 0 }) {
+			continue
+		}
+		x := of[t]
+		x.ahead = append(x.ahead, t)
+		x.counts.Running--
+		x.counts.Queued++
+	}
+}
+
+// status says what the experiment has found so far.
+func (x *waitingExperiment) status() StatusExperiment {
+	o := x.objective()
 	e := StatusExperiment{Name: x.name, Kind: x.kind(), Objective: Objective{o.Metric, o.Direction, orNil(o.Unit)}, Trials: x.counts}
 	if f := x.finished; f != nil {
 		e.Verdict = orNil(f.Verdict)
@@ -80,6 +116,9 @@ func (w *waits) running() []StatusRunning {
 	out := []StatusRunning{}
 	for _, x := range w.all {
 		for _, t := range x.flying {
+			if slices.Contains(x.ahead, t) {
+				continue
+			}
 			out = append(out, w.attempt(x, t))
 			w.busy[t.last().host]++
 		}
@@ -122,9 +161,11 @@ func (w *waits) waiting(x *waitingExperiment) []StatusWaiting {
 	var out []StatusWaiting
 	common := w.common(x)
 	at := map[string]int{}
-	for _, t := range x.queued {
+	for _, t := range slices.Concat(x.ahead, x.queued) {
 		why := common
-		if common.Why != WaitsInactive && common.Why != WaitsInputs {
+		if slices.Contains(x.ahead, t) && w.PID != 0 {
+			why = StatusWaiting{Why: WaitsSlot, Reason: "no slot is free on " + t.last().host + ", where it is prepared"}
+		} else if common.Why != WaitsInactive && common.Why != WaitsInputs {
 			if until := w.retry(x, t); until != nil {
 				why = StatusWaiting{Why: WaitsRetry, Reason: "tried again in " + duration(until.Sub(w.Now).Seconds()), Until: until}
 			}
