@@ -25,7 +25,7 @@ type statusCmd struct {
 
 // Help is the example.
 func (statusCmd) Help() string {
-	return "Example:\n  xrun status last -w\n\nWhat runs where, what waits and why, what it has found so far. It only reads: a run does not notice."
+	return "Example:\n  xrun status last -w\n\nWhat runs where, what waits and why, what it has found so far. It only reads: a run does not notice.\ndocs/json.md names the keys of -o json."
 }
 
 // watchEvery is how often -w looks.
