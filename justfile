@@ -49,7 +49,8 @@ examples:
 
 # Figures beside those of peers, in one run; never fails
 bench:
-    -go test ./cmd/xrun -run '^$' -bench . -benchtime 1x
+    -go test ./cmd/xrun -run '^$' -bench Figures -benchtime 1x -timeout 30m
+    -go test ./cmd/xrun -run '^$' -bench 'Run|Report' -benchtime 1x
     -go test ./internal/... -run '^$' -bench .
 
 # All repetitions in full: kills, fuzzing, races
@@ -63,6 +64,7 @@ fuzz time="20s":
     go test ./internal/plan -run '^$' -fuzz FuzzTemplate -fuzztime {{ time }} -fuzzminimizetime 1s
     go test ./internal/plan -run '^$' -fuzz FuzzNumberValue -fuzztime {{ time }} -fuzzminimizetime 1s
     go test ./internal/plan -run '^$' -fuzz FuzzNoScript -fuzztime {{ time }} -fuzzminimizetime 1s
+    go test ./internal/plan/specfile -run '^$' -fuzz FuzzLoad -fuzztime {{ time }} -fuzzminimizetime 1s
     go test ./internal/engine/metric -run '^$' -fuzz FuzzExtract -fuzztime {{ time }} -fuzzminimizetime 1s
 
 # Read the documentation of a package as users of it do

@@ -13,39 +13,15 @@ import (
 func noops(b *testing.B, n int) string {
 	b.Helper()
 	dir := b.TempDir()
-	spec := fmt.Sprintf(`package noop
-
-hosts: local: {kind: "local", slots: 8}
-experiments: noop: {
-	command: ["/bin/echo", "acc=0.{i}"]
-	objective: {metric: "acc", direction: "maximize"}
-	sweep: {grid: i: {from: 1, to: %d, step: 1}, max_trials: 1000000}
-}
-`, n)
-	if err := os.WriteFile(filepath.Join(dir, "noop.cue"), []byte(spec), 0o600); err != nil {
-		b.Fatal(err)
-	}
 	b.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	b.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
-	return dir
+	return noopSpec(b, dir, n)
 }
 
 func xrun(b *testing.B, args ...string) {
 	b.Helper()
 	if code := run(context.Background(), args, nil, io.Discard, os.Stderr); code != 0 {
 		b.Fatalf("xrun %q: exit %d", args, code)
-	}
-}
-
-// BenchmarkPlan plans n trials, without history.
-func BenchmarkPlan(b *testing.B) {
-	for _, n := range []int{1, 10_000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			dir := noops(b, n)
-			for b.Loop() {
-				xrun(b, "-q", "-C", dir, "plan")
-			}
-		})
 	}
 }
 

@@ -1,6 +1,12 @@
 package main
 
-import "github.com/alecthomas/kong"
+import (
+	"context"
+	"io"
+	"reflect"
+
+	"github.com/alecthomas/kong"
+)
 
 const description = `Run experiments that are written in CUE, and report what they found.
 
@@ -35,21 +41,23 @@ type cli struct {
 	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
+	Fetch   fetchCmd   `cmd:"" help:"Bring what a trial left on its host."`
 	Report  reportCmd  `cmd:"" help:"Write a run's report again, or print it."`
 	Export  exportCmd  `cmd:"" help:"Write a run as one file."`
 	Import  importCmd  `cmd:"" help:"Take a run that was exported into this ledger."`
 	GC      gcCmd      `cmd:"" name:"gc" help:"Remove what nobody needs: old runs, their code, what jobs left."`
 	Doctor  doctorCmd  `cmd:"" help:"Say what must hold before tonight, and does not."`
 	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
-	Help    helpCmd    `cmd:"" help:"Explain a topic: exit-codes, files, environment, metrics, placeholders, causes, events."`
+	Help    helpCmd    `cmd:"" help:"Explain a topic or a command."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	Fetch      unbuiltCmd `cmd:"" hidden:""`
-	Compare    unbuiltCmd `cmd:"" hidden:""`
-	Explain    unbuiltCmd `cmd:"" hidden:""`
-	Promote    unbuiltCmd `cmd:"" hidden:""`
-	Hosts      unbuiltCmd `cmd:"" hidden:""`
-	Completion unbuiltCmd `cmd:"" hidden:""`
+	Completion completionCmd `cmd:"" help:"Print a script that completes commands, flags and runs in a shell."`
+	Complete   completeCmd   `cmd:"" hidden:""`
+
+	Compare unbuiltCmd `cmd:"" hidden:""`
+	Explain unbuiltCmd `cmd:"" hidden:""`
+	Promote unbuiltCmd `cmd:"" hidden:""`
+	Hosts   unbuiltCmd `cmd:"" hidden:""`
 }
 
 // textOrJSON is the -o flag of a command that has a result.
@@ -75,5 +83,15 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"fetch": true, "compare": true, "explain": true, "promote": true, "hosts": true, "completion": true,
+	"compare": true, "explain": true, "promote": true, "hosts": true,
+}
+
+// newParser reads commands and flags into c.
+func newParser(ctx context.Context, a *app, c *cli, stdout, stderr io.Writer) (*kong.Kong, error) {
+	return kong.New(c, kong.Name("xrun"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
+		kong.KindMapper(reflect.String, kong.MapperFunc(takeString)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a),
+		kong.Vars{"version": "xrun " + version()})
 }

@@ -28,7 +28,7 @@ const (
 
 // A check is one thing that has to hold, and whether it does.
 type check struct {
-	Check   string  `json:"check"` // spec, program, code, state, host, disk, secret, clock or cron
+	Check   string  `json:"check"` // spec, program, code, state, host, gpu, disk, secret, clock or cron
 	State   string  `json:"state"` // ok, warning or problem
 	Message string  `json:"message"`
 	Hint    *string `json:"hint"` // what to do
@@ -53,9 +53,9 @@ type doctor struct {
 	found []check
 }
 
-// doctorSteps are looked at in this order. What has to be found out about GPUs, other machines and agents is a step too.
+// doctorSteps are looked at in this order. What has to be found out about other machines and agents is a step too.
 var doctorSteps = []func(*doctor, context.Context) error{
-	(*doctor).spec, (*doctor).code, (*doctor).stateDir, (*doctor).ledger, (*doctor).hosts, (*doctor).disks, (*doctor).secrets, (*doctor).clock,
+	(*doctor).spec, (*doctor).code, (*doctor).stateDir, (*doctor).ledger, (*doctor).hosts, (*doctor).gpus, (*doctor).disks, (*doctor).secrets, (*doctor).clock,
 }
 
 // Run looks at everything and says what it found.

@@ -50,13 +50,28 @@ var inEnvironment = map[string]string{plan.UnusedParams: "XRUN_PARAM", plan.Unus
 
 // withoutUnused drops the warnings about parameters and seeds that no placeholder uses where the program reads them itself.
 func (j *job) withoutUnused(ps []plan.Problem) []plan.Problem {
+	if !slices.ContainsFunc(ps, func(p plan.Problem) bool { return inEnvironment[p.Kind] != "" }) {
+		return ps
+	}
+	experiments := map[string]*plan.Experiment{}
+	for i := range j.spec.Experiments {
+		experiments[j.spec.Experiments[i].Name] = &j.spec.Experiments[i]
+	}
 	return slices.DeleteFunc(slices.Clone(ps), func(p plan.Problem) bool {
-		variable := inEnvironment[p.Kind]
-		return variable != "" && slices.ContainsFunc(j.spec.Experiments, func(e plan.Experiment) bool {
-			at := strings.TrimPrefix(p.Path, "experiments.")
-			return (strings.HasPrefix(at, e.Name+".") || strings.HasPrefix(at, `"`+e.Name+`".`)) && j.reads(&e, variable)
-		})
+		variable, e := inEnvironment[p.Kind], experiments[experimentAt(p.Path)]
+		return variable != "" && e != nil && j.reads(e, variable)
 	})
+}
+
+// experimentAt is the experiment that the path of a problem lies in: experiments.NAME.… or experiments."NAME".…
+func experimentAt(path string) string {
+	rest, _ := strings.CutPrefix(path, "experiments.")
+	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+		rest, _, _ = strings.Cut(quoted, `"`)
+		return rest
+	}
+	rest, _, _ = strings.Cut(rest, ".")
+	return rest
 }
 
 func sortedProblems[S ~[]plan.Problem](ps S) S {

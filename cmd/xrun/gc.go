@@ -27,7 +27,7 @@ func (gcCmd) Help() string {
 
 // A removal is something that goes.
 type removal struct {
-	Kind  string  `json:"kind"` // run, code, import, job, checkpoint, setup, evaluation or trash
+	Kind  string  `json:"kind"` // run, code, import, job, kept, checkpoint, setup, evaluation or trash
 	Run   *string `json:"run"`
 	Path  string  `json:"path"`
 	Bytes int64   `json:"bytes"`

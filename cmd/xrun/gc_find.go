@@ -219,6 +219,9 @@ func (g *garbage) jobs(used *ledger.Used) error {
 	}
 	found, err := hosts.Leftovers(work, hosts.Needed{
 		Job: func(id string) bool { return len(used.Jobs[id]) == 0 || g.stays(used.Jobs[id]) },
+		Kept: func(id, dir string) bool {
+			return len(used.Jobs[id]) == 0 || g.stays(used.Jobs[id]) || g.stays(used.Kept[dir])
+		},
 		Checkpoint: func(name string) bool {
 			run, _, _ := strings.Cut(name, ".")
 			return unfinished(run)

@@ -15,6 +15,8 @@ import (
 // planOn is buildPlan on what is still there: a result from which another experiment starts is not reused where the
 // artifact that is wanted is gone, be it by `xrun gc`, by hand, or because it was left out of what was imported.
 func (j *job) planOn(ctx context.Context, l *ledger.Ledger, b plan.Basis) (*plan.Plan, error) {
+	missing := map[string]bool{}
+	results := b.History.Results
 	for {
 		p, err := buildPlan(b)
 		if err != nil {
@@ -25,9 +27,15 @@ func (j *job) planOn(ctx context.Context, l *ledger.Ledger, b plan.Basis) (*plan
 			return p, err
 		}
 		for _, id := range gone {
-			past := b.History.ByID[id]
-			past.Gone = true
-			b.History.ByID[id] = past
+			missing[id] = true
+		}
+		b.History.Results = func(yield func(plan.Past, error) bool) {
+			for past, err := range results {
+				past.Gone = past.Gone || missing[past.ID]
+				if !yield(past, err) {
+					return
+				}
+			}
 		}
 		// What is to be run now may want what others left in its turn.
 	}
@@ -68,18 +76,26 @@ func (j *job) gone(ctx context.Context, l *ledger.Ledger, p *plan.Plan) ([]strin
 	return out, nil
 }
 
-// lacksArtifact reports whether a file is gone that the outcome had.
+// lacksArtifact reports whether a file or directory that is wanted is not there whole, neither at home nor where it was
+// kept on its host: there is one machine.
 func lacksArtifact(state string, o *ledger.AttemptFinished, wanted []string) bool {
-	dir := filepath.Join(state, filepath.FromSlash(path.Dir(o.Log)), "artifacts")
-	for _, w := range wanted {
-		for _, a := range o.Artifacts {
+	home := filepath.Join(state, filepath.FromSlash(path.Dir(o.Log)), "artifacts")
+	there := func(dir string, names []string, w string) bool {
+		n := 0
+		for _, a := range names {
 			if a != w && !strings.HasPrefix(a, w+"/") {
 				continue
 			}
+			if n++; dir == "" {
+				return false
+			}
 			if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(a))); err != nil {
-				return true
+				return false
 			}
 		}
+		return n > 0
 	}
-	return false
+	return slices.ContainsFunc(wanted, func(w string) bool {
+		return !there(home, o.Artifacts, w) && !there(o.KeptDir, o.Kept, w)
+	})
 }

@@ -2,35 +2,86 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/xrun-dev/xrun/internal/engine"
 	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
 )
 
 type helpCmd struct {
-	Topic string `arg:"" optional:"" enum:",exit-codes,files,environment,metrics,placeholders,causes,events" default:"" help:"exit-codes, files, environment, metrics, placeholders, causes or events."`
+	Topic string `arg:"" optional:"" help:"exit-codes, files, environment, metrics, placeholders, causes, events, or a command."`
 }
 
 // Help is the example.
-func (helpCmd) Help() string { return "Example:\n  xrun help exit-codes" }
+func (helpCmd) Help() string { return "Example:\n  xrun help exit-codes\n  xrun help run" }
 
-// Run prints a page.
-func (c *helpCmd) Run(a *app) error {
-	text := topics[c.Topic]
-	switch c.Topic {
-	case "":
-		text = "Topics: " + strings.Join([]string{"exit-codes", "files", "environment", "metrics", "placeholders", "causes", "events"}, ", ") +
-			"\n\n`xrun help TOPIC` prints one; `xrun --help` lists the commands.\n"
-	case "causes":
-		text = causesPage()
-	case "events":
-		text = eventsPage()
+// A topic is a page of help.
+type topic struct {
+	name, about string
+	text        func() string
+}
+
+// topics are the pages, in the order in which they are listed.
+func topics() []topic {
+	page := func(text string) func() string { return func() string { return text } }
+	return []topic{
+		{"exit-codes", "what each exit code means", page(exitCodesPage)},
+		{"files", "what lies in the state directory", page(filesPage)},
+		{"environment", "what a trial finds in its environment", page(environmentPage)},
+		{"metrics", "what a program may print", page(metricsPage)},
+		{"placeholders", "what is filled into a command", page(placeholdersPage)},
+		{"causes", "why a trial has no result, and what is done then", causesPage},
+		{"events", "what the ledger records", eventsPage},
 	}
-	_, err := fmt.Fprint(a.stdout, text)
-	return err
+}
+
+// Run prints a page, or the help of a command.
+func (c *helpCmd) Run(ctx context.Context, a *app) error {
+	if c.Topic == "" {
+		_, err := fmt.Fprint(a.stdout, topicsPage())
+		return err
+	}
+	var names []string
+	for _, t := range topics() {
+		if t.name == c.Topic {
+			_, err := fmt.Fprint(a.stdout, t.text())
+			return err
+		}
+		names = append(names, t.name)
+	}
+	k, err := newParser(ctx, a, &cli{}, a.stdout, a.stderr)
+	if err != nil {
+		return &bugError{value: err}
+	}
+	if unbuiltNames[c.Topic] {
+		return notBuilt("xrun " + c.Topic)
+	}
+	for _, child := range k.Model.Children {
+		if child.Name == c.Topic && !child.Hidden {
+			_, err := k.Parse([]string{c.Topic, "--help"}) // prints, and ends the command
+			return err
+		}
+		if !child.Hidden {
+			names = append(names, child.Name)
+		}
+	}
+	hint := "`xrun help` lists the topics, `xrun --help` the commands"
+	if near := plan.Nearest(c.Topic, names); near != "" {
+		hint = "did you mean `xrun help " + near + "`?"
+	}
+	return &cliError{code: exitUsage, kind: "usage", msg: fmt.Sprintf("there is no topic and no command %q", c.Topic), hint: hint}
+}
+
+// topicsPage lists the pages.
+func topicsPage() string {
+	return "Topics:\n\n" + table(func(w *tabwriter.Writer) {
+		for _, t := range topics() {
+			fmt.Fprintf(w, "  %s\t%s\n", t.name, t.about)
+		}
+	}) + "\n`xrun help TOPIC` prints one; `xrun --help` lists the commands, `xrun help COMMAND` explains one.\n"
 }
 
 func table(rows func(w *tabwriter.Writer)) string {
@@ -59,8 +110,8 @@ func eventsPage() string {
 	})
 }
 
-var topics = map[string]string{
-	"exit-codes": `When several apply, the first in this order counts: 70, 130, 1, 2, 5, 6, 7, 4, 3, 10, 0.
+const (
+	exitCodesPage = `When several apply, the first in this order counts: 70, 130, 1, 2, 5, 6, 7, 4, 3, 10, 0.
 
 0    done; every trial planned has a result. plan: valid; with --detailed-exitcode: and nothing to run
 1    xrun could not do its own work (disk, ledger, network of the controller); --overlap fail
@@ -73,8 +124,8 @@ var topics = map[string]string{
 10   plan --detailed-exitcode: valid, and there is something to run
 70   a bug in xrun; says what to report
 130  interrupted; can be resumed
-`,
-	"files": `<state> is .xrun at the root of the repository (outside git beside cue.mod, else in the package of the first PATH),
+`
+	filesPage = `<state> is .xrun at the root of the repository (outside git beside cue.mod, else in the package of the first PATH),
 or --state DIR, or XRUN_STATE. It ignores itself for git.
 
 <state>/ledger.db                      SQLite; the truth. What is below can be written again from it, logs and
@@ -89,24 +140,31 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
                                        <trial> begins with its values and ends with its id
 <state>/code/                          spec and shipped bytes of runs
 <cache>/xrun/<state id>/work/          jobs on this machine, in the user's cache directory
-`,
-	"environment": `What a trial finds in its environment:
+/tmp/xrun-leases-v1/                   who has which GPU, for all users of a machine; hosts.NAME.lease_dir is another place
+`
+	environmentPage = `What a trial finds in its environment:
 
 XRUN_RUN_ID, XRUN_EXPERIMENT, XRUN_TRIAL_ID, XRUN_ATTEMPT, XRUN_SEED
 XRUN_PARAMS_FILE     a JSON file with the parameters
 XRUN_PARAM_<NAME>    each parameter; the name in upper case, other characters _
 XRUN_OUT             a directory; the files in it are artifacts and come home
-CUDA_VISIBLE_DEVICES empty without needs.gpus
+XRUN_SETUP_DIR       with setup: a directory per host and key, the place for a virtual environment
+XRUN_CHECKPOINT_DIR  with checkpoint: a directory per trial that outlives the attempt
+XRUN_RESUMED         with checkpoint: whether this attempt goes on from one
+CUDA_VISIBLE_DEVICES the UUIDs of its GPUs, which nobody else has meanwhile (or only trials of the same run, where
+                     needs.per_gpu lets them share); empty without needs.gpus
 CUDA_DEVICE_ORDER    PCI_BUS_ID
 MASTER_PORT          a free TCP port of its own
 PYTHONUNBUFFERED     1
 
-Local commands inherit the environment of xrun. Later wins: host, prelude, host.env, env, XRUN_*.
-Names that begin with XRUN_ are reserved.
+Local commands inherit the environment of xrun. Later wins: host, prelude, host.env, env, secrets, XRUN_*.
+Names that begin with XRUN_ are reserved: vet refuses them in env. Secrets reach the environment and nothing else: no plan,
+ledger, log, report or argv.
 
-xrun itself reads XRUN_STATE and NO_COLOR.
-`,
-	"metrics": `All of these are understood without configuration, in any mix, anywhere in the log:
+xrun itself reads XRUN_STATE and NO_COLOR. Where CUDA_VISIBLE_DEVICES is set for it, it uses no other GPUs on this
+machine. GPUs are found by the nvidia-smi on PATH.
+`
+	metricsPage = `All of these are understood without configuration, in any mix, anywhere in the log:
 
 name: 1.5e-05           name=-0.3           name 12   (at the start of a line)
 METRIC name=0.25
@@ -119,18 +177,26 @@ peak_vram_mb: 11234
 A name is matched whole: acc is not found in val/acc. A number is the whole numeric token, or an error that names line
 and column: never a part of it. nan and inf are "diverged", never a value. A step or epoch on the same line, or the last
 one printed before, is kept with the value.
-`,
-	"placeholders": `In command and env:
+`
+	placeholdersPage = `In command and env, and in the commands of evaluate and tests:
 
 {name}          a parameter
 {seed}          the seed
 {xrun.run}, {xrun.experiment}, {xrun.trial}, {xrun.attempt}, {xrun.gpus}
-{xrun.out}      the directory for artifacts
-{xrun.port}     a free TCP port
-{params}        as an element of its own: k=v for every parameter, sorted; {params:--} gives --k=v
+{xrun.out}      the directory for artifacts, XRUN_OUT
+{xrun.port}     a free TCP port, MASTER_PORT
+{xrun.setup}    the directory of setup, XRUN_SETUP_DIR
+{xrun.checkpoint}  the directory of checkpoint, XRUN_CHECKPOINT_DIR
+{data.NAME}     the path of a data set on this host
+{inputs.NAME}   the path of another trial's artifact on this host
+{params}        as an element of its own: k=v for every parameter, sorted; {params:--} gives --k=v; a parameter that
+                this point does not have is left out
 
-{{ and }} are literal braces; a brace that is no placeholder stands for itself. Whole numbers are written in digits,
-others in the shortest form that reads back the same (0.0001, 1e-05). No shell ever sees a value. What is under
-{xrun.…} is not part of a trial's identity.
-`,
-}
+In the command of setup only {xrun.setup} and {data.NAME}: it runs once for all trials.
+
+An unknown name is an error. {{ and }} are literal braces; a brace that is no placeholder stands for itself (awk '{print $1}').
+Whole numbers are written in digits, others in the shortest form that reads back the same (0.0001, 1e-05). No shell of ours
+ever sees a value. What is under {xrun.…}, {data.…} and {inputs.…} is not part of a trial's identity; the versions of data
+and the trials behind inputs are.
+`
+)

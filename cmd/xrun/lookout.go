@@ -115,11 +115,21 @@ func (l *lookout) ships(name, real string) bool {
 	}
 	rel, err := filepath.Rel(l.real, real)
 	if err != nil || !inside(l.real, real) {
-		return inside(l.real, filepath.Join(l.real, filepath.FromSlash(name)))
+		return l.throughLink(name)
 	}
 	rel = filepath.ToSlash(rel)
 	_, ok := l.files[rel]
 	return ok || l.dirs[rel]
+}
+
+// throughLink reports whether a path leads through a link that is shipped.
+func (l *lookout) throughLink(name string) bool {
+	for p := name; p != "." && p != ".."; p = path.Dir(p) {
+		if f, ok := l.files[p]; ok && f.Mode == "120000" {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *lookout) whyLeft(name string) string {

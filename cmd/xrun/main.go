@@ -95,12 +95,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}()
 	var c cli
-	k, err := kong.New(&c, kong.Name("xrun"), kong.Description(description),
-		kong.Writers(out, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
-		kong.KindMapper(reflect.String, kong.MapperFunc(takeString)),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a),
-		kong.Vars{"version": "xrun " + version()})
+	k, err := newParser(ctx, a, &c, out, stderr)
 	if err != nil {
 		return a.fail(&bugError{value: err})
 	}
@@ -109,7 +104,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return a.fail(err)
 	}
 	if err != nil {
-		return a.fail(usageError(err))
+		return a.fail(parseError(err))
 	}
 	if err := a.prepare(&c.globals); err != nil {
 		return a.fail(err)

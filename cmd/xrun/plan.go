@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
+	"github.com/xrun-dev/xrun/internal/report"
 )
 
 type planCmd struct {
@@ -18,7 +20,7 @@ type planCmd struct {
 	Out              string   `placeholder:"FILE" help:"Also write the plan to FILE, for \"xrun run FILE\"."`
 	Against          string   `placeholder:"RUN|FILE" help:"Show what was added, removed and changed since a run or a plan file."`
 	DetailedExitcode bool     `help:"Exit 10 if there is something to run."`
-	Probe            bool     `help:"Also look at the hosts (not built yet)."`
+	Probe            bool     `help:"Also look at the hosts: which files the axes of files have now."`
 }
 
 // Help is the example.
@@ -28,12 +30,14 @@ func (planCmd) Help() string {
 
 // Run shows the plan.
 func (c *planCmd) Run(ctx context.Context, a *app) error {
-	if c.Probe {
-		return notBuilt("plan --probe")
-	}
 	j, err := a.loadForeseen(ctx, c.Paths)
 	if err != nil {
 		return err
+	}
+	if c.Probe {
+		if err := errors.Join(probeable(j.spec), j.askGlobs(ctx)); err != nil {
+			return err
+		}
 	}
 	l, err := ledger.OpenReader(ctx, j.state)
 	if err != nil {
@@ -45,7 +49,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := writeJSON(a.path(c.Out), p); err != nil {
+		if err := writePlan(a.path(c.Out), p); err != nil {
 			return err
 		}
 	}
@@ -69,13 +73,15 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 
 func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 	if c.Output == "json" {
-		if diff == nil {
-			return a.printJSON(p)
-		}
-		return a.printJSON(struct {
-			*plan.Plan
-			Diff *plan.Diff `json:"diff"`
-		}{p, diff})
+		return plan.Writer{}.Write(safeJSON{a.stdout}, p, func(p *plan.Plan) any {
+			if diff == nil {
+				return p
+			}
+			return struct {
+				*plan.Plan
+				Diff *plan.Diff `json:"diff"`
+			}{p, diff}
+		})
 	}
 	if a.Quiet {
 		return nil
@@ -90,11 +96,7 @@ func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 
 // build plans the job with what the ledger knows.
 func (a *app) build(ctx context.Context, j *job, l *ledger.Ledger) (*plan.Plan, error) {
-	h, err := history(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	return j.build(ctx, l, j.basis(h))
+	return j.build(ctx, l, j.basis(history(ctx, l)))
 }
 
 // build is buildPlan with what the history says about the limits.
@@ -103,7 +105,7 @@ func (j *job) build(ctx context.Context, l *ledger.Ledger, b plan.Basis) (*plan.
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range plan.CheckLimits(j.spec, p, b.History) {
+	for _, f := range plan.CheckLimits(j.spec, p) {
 		w := j.spec.Problem(f)
 		j.limitWarnings = append(j.limitWarnings, w)
 		p.Warnings = append(p.Warnings, warning(w))
@@ -113,10 +115,30 @@ func (j *job) build(ctx context.Context, l *ledger.Ledger, b plan.Basis) (*plan.
 
 func buildPlan(b plan.Basis) (*plan.Plan, error) {
 	p, err := plan.Build(b)
+	if e, ok := errors.AsType[*plan.HistoryError](err); ok {
+		return nil, e.Err
+	}
 	if err != nil {
 		return nil, &cliError{code: exitUsage, kind: "spec", msg: err.Error()}
 	}
 	return p, nil
+}
+
+// safeJSON passes JSON on without what a terminal would obey. What is written to it at once splits no character.
+type safeJSON struct{ w io.Writer }
+
+func (s safeJSON) Write(b []byte) (int, error) {
+	if _, err := s.w.Write(report.SafeJSON(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// writePlan writes plan.json.
+func writePlan(path string, p *plan.Plan) error {
+	return fillFile(path, func(w io.Writer) error {
+		return plan.Writer{}.Write(safeJSON{w}, p, func(p *plan.Plan) any { return p })
+	})
 }
 
 // oldPlan reads the plan of a run, or a plan file.

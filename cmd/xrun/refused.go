@@ -43,8 +43,8 @@ func (h refusedHost) Place(context.Context, string) (hosts.Place, error) {
 }
 
 // Fetch brings nothing.
-func (h refusedHost) Fetch(context.Context, string, string, hosts.Want) (artifacts, left []string, err error) {
-	return nil, nil, h.err
+func (h refusedHost) Fetch(context.Context, string, string, hosts.Want) (hosts.Brought, error) {
+	return hosts.Brought{}, h.err
 }
 
 // Discard deletes nothing.

@@ -40,7 +40,7 @@ func (c *resumeCmd) Run(ctx context.Context, a *app) error {
 	}
 	s, err := a.open(ctx, state, "fail")
 	if e, ok := errors.AsType[*cliError](err); ok && e.kind == "overlap" {
-		e.code, e.kind = exitSkipped, "skipped"
+		e.code, e.kind, e.hint = exitSkipped, "skipped", "it goes on by itself: `xrun show last` says how far it is, `xrun stop` ends it"
 	}
 	if err != nil {
 		return err
@@ -121,7 +121,11 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 			}
 		}
 		j, resumed.Accepted = now, diff
+		if err := j.askGlobs(ctx); err != nil {
+			return err
+		}
 	} else if c.AcceptChanges && now != nil {
+		now.globs = j.globs
 		j = now // the code may have changed
 	}
 	if err := s.heal(ctx, j); err != nil {
@@ -146,7 +150,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		if err := s.store(ctx, j, p); err != nil {
 			return err
 		}
-		if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+		if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
 			return err
 		}
 	}
@@ -274,6 +278,7 @@ func (s *session) compareSpec(ctx context.Context, began ledger.RunStarted, j *j
 	if plan.SpecDigest(now.spec) == plan.SpecDigest(j.spec) {
 		return now, nil, nil
 	}
+	now.globs = j.globs
 	p, err := buildPlan(now.basis(plan.History{}))
 	if err != nil {
 		return nil, []string{err.Error()}, nil
@@ -329,7 +334,7 @@ func fieldsOf(s *plan.Spec) map[string]string {
 func (s *session) recallJob(st *stored) (*job, error) {
 	spec := st.Spec
 	spec.Root, spec.Files = st.Root, st.Files
-	j := &job{spec: spec, state: s.state, manifests: map[string]*checkpoint.Manifest{}}
+	j := &job{spec: spec, state: s.state, globs: recallGlobs(st.Globs), manifests: map[string]*checkpoint.Manifest{}, setup: map[string][]plan.CodeFile{}}
 	for i := range spec.Experiments {
 		e := &spec.Experiments[i]
 		e.Dir, e.Set = st.Dirs[e.Name], map[string]bool{}
@@ -341,6 +346,9 @@ func (s *session) recallJob(st *stored) (*job, error) {
 			return nil, fmt.Errorf("the code of experiment %s of run %s: %w", e.Name, s.id, err)
 		}
 		j.manifests[e.Name] = m
+		if err := j.setupFiles(e, m); err != nil {
+			return nil, err
+		}
 	}
 	return j, nil
 }

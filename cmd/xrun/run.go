@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -61,6 +62,9 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 	defer s.close()
 	if err := s.begin(ctx, j, c.Host); err != nil {
+		return err
+	}
+	if err := j.askGlobs(ctx); err != nil {
 		return err
 	}
 	b := j.basis(s.history)
@@ -233,6 +237,7 @@ type stored struct {
 	Manifests map[string]string   `json:"manifests"` // by experiment: tree id
 	Plan      *plan.Plan          `json:"plan"`
 	Asked     asked               `json:"asked"`
+	Globs     []storedGlob        `json:"globs"` // the files of axes when the run began
 }
 
 // asked are the flags of a run that a resume goes on with.
@@ -247,7 +252,7 @@ func storedPath(state, run string) string { return filepath.Join(state, "code", 
 
 // store keeps the spec and the shipped bytes, so that edits made meanwhile do not reach this run.
 func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
-	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Plan: p, Asked: s.asked}
+	st := stored{Spec: j.spec, Root: j.spec.Root, Files: j.spec.Files, Set: map[string][]string{}, Dirs: map[string]string{}, Manifests: map[string]string{}, Asked: s.asked, Globs: storeGlobs(j.globs, j.spec)}
 	done := map[string]bool{}
 	for i := range j.spec.Experiments {
 		e := &j.spec.Experiments[i]
@@ -270,7 +275,12 @@ func (s *session) store(ctx context.Context, j *job, p *plan.Plan) error {
 			return fmt.Errorf("store the code of experiment %s: %w", e.Name, err)
 		}
 	}
-	return writeJSON(storedPath(s.state, s.id), st)
+	return fillFile(storedPath(s.state, s.id), func(w io.Writer) error {
+		return plan.Writer{Depth: 1}.Write(w, p, func(p *plan.Plan) any {
+			st.Plan = p
+			return st
+		})
+	})
 }
 
 // recall reads back what store kept.

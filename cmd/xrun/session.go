@@ -107,8 +107,8 @@ func (s *session) begin(ctx context.Context, j *job, only []string) error {
 	if s.running, err = s.settlement.Settle(ctx); err != nil {
 		return err
 	}
-	s.history, err = history(ctx, s.ledger)
-	return err
+	s.history = history(ctx, s.ledger)
+	return nil
 }
 
 // host finds a host by name; jobs of a host that the spec no longer has are on this machine, as long as that is the
@@ -149,7 +149,7 @@ func (s *session) run(ctx context.Context, j *job, p *plan.Plan, paths []string)
 	if err := s.store(ctx, j, p); err != nil {
 		return 0, err
 	}
-	if err := writeJSON(filepath.Join(s.dir(), "plan.json"), p); err != nil {
+	if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
 		return 0, err
 	}
 	adopt, err := s.adopt(ctx, p)
@@ -225,7 +225,7 @@ func (s *session) listen(ctx context.Context) error {
 		return err
 	}
 	s.events = f
-	live := report.NewLive(s.app.stderr, s.app.Quiet)
+	live := report.NewLive(s.app.stderr, s.app.Quiet).In(s.state)
 	for e, err := range s.ledger.Events(ctx, s.id) {
 		if err != nil {
 			return err

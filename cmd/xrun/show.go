@@ -98,7 +98,7 @@ func (logsCmd) Help() string { return "Example:\n  xrun logs last/lr-sweep/lr=0.
 // Run prints the log.
 func (c *logsCmd) Run(ctx context.Context, a *app) error {
 	if strings.Count(c.Target, "/") < 2 {
-		return usageError(fmt.Errorf("logs needs RUN/EXPERIMENT/TRIAL, not %q", c.Target))
+		return needsTrial("logs", c.Target)
 	}
 	offset := int64(0)
 	for {

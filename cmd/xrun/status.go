@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/xrun-dev/xrun/internal/engine"
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -153,7 +152,7 @@ func parseRun(command []string) (f runFlags) {
 		}
 	}()
 	var c cli
-	k, err := kong.New(&c, kong.Exit(func(int) { panic(exitCode(0)) }), kong.Writers(&bytes.Buffer{}, &bytes.Buffer{}), kong.Vars{"version": ""})
+	k, err := newParser(context.Background(), nil, &c, io.Discard, io.Discard)
 	if err != nil {
 		return f
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +41,9 @@ type job struct {
 	hereWarnings  []plan.Problem                  // of this machine and this checkout: they are not
 	reads         func(e *plan.Experiment, variable string) bool
 	notCode       func(file string) bool
+	globs         plan.Globs                 // the files of axes, where their hosts were asked
+	setup         map[string][]plan.CodeFile // by experiment: the files that setup.key names
+	realFiles     []string                   // the files of the spec, without links
 }
 
 // evaluationLimit bounds the evaluation of a spec: a thousand experiments take a second.
@@ -57,19 +60,6 @@ func (a *app) loadSpec(ctx context.Context, paths []string) (*plan.Spec, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, evaluationLimit, errEvaluation)
 	defer cancel()
 	return specfile.Load(ctx, specfile.Options{Dir: a.Dir, Paths: paths, Tags: a.Tags, Inventory: a.Inventory, UserConfig: config})
-}
-
-// codeDir is the directory of an experiment's code. code.path starts at the package; without it the code is the
-// repository, and outside git the package's directory.
-func codeDir(e *plan.Experiment) string {
-	switch root := checkpoint.FindRoot(e.Dir); {
-	case filepath.IsAbs(e.Code.Path):
-		return filepath.Clean(e.Code.Path)
-	case e.Code.Path == "" && root != "":
-		return root
-	default:
-		return filepath.Join(e.Dir, filepath.FromSlash(e.Code.Path))
-	}
 }
 
 // load reads the spec of paths, lists the code of its experiments and hashes it.
@@ -100,74 +90,9 @@ func (a *app) loadWith(ctx context.Context, paths []string, scan scanner) (*job,
 	return j, j.scan(ctx, scan)
 }
 
-// scan lists the code of every experiment. Those that ship the same are listed once.
-func (j *job) scan(ctx context.Context, scan scanner) error {
-	j.manifests = map[string]*checkpoint.Manifest{}
-	done := map[string]*checkpoint.Manifest{}
-	failed, also := map[string]int{}, map[int]int{} // the problem of a selection, and how many more experiments have it
-	var problems specfile.Problems
-	for i := range j.spec.Experiments {
-		e := &j.spec.Experiments[i]
-		sel := j.selection(e)
-		key := fmt.Sprintf("%q", []any{sel.Dir, sel.Include, sel.Exclude, sel.Ignore, sel.MaxSize})
-		m, ok := done[key]
-		if !ok {
-			var err error
-			m, err = scan(ctx, sel)
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			done[key] = m
-			if err != nil {
-				failed[key] = len(problems)
-				problems = append(problems, codeProblem(j.spec, e.Name, err))
-				continue
-			}
-			for _, n := range m.Notes {
-				j.codeWarnings = append(j.codeWarnings, j.spec.Problem(plan.Finding{Path: []string{"experiments", e.Name, "code"}, Message: n}))
-			}
-		}
-		if k, bad := failed[key]; bad {
-			also[k]++
-			continue
-		}
-		j.manifests[e.Name] = m
-	}
-	for k, n := range also {
-		problems[k].Message += fmt.Sprintf(" (%s the same code)", count(n, "more experiment")+map[bool]string{true: " ships", false: " ship"}[n == 1])
-	}
-	if len(problems) > 0 {
-		return sortedProblems(problems)
-	}
-	return nil
-}
-
-// selection says what an experiment ships.
-func (j *job) selection(e *plan.Experiment) checkpoint.Selection {
-	omit := append(slices.Clone(j.spec.AbsFiles), j.state, filepath.Join(j.spec.Root, stateName))
-	if cache, err := os.UserCacheDir(); err == nil {
-		omit = append(omit, filepath.Join(cache, "xrun")) // jobs lie there: never code, even where the code is the home directory
-	}
-	for d := e.Dir; ; d = filepath.Dir(d) {
-		omit = append(omit, filepath.Join(d, "cue.mod"))
-		if d == j.spec.Root || d == filepath.Dir(d) {
-			break
-		}
-	}
-	// A package that somebody names outside of the root brings its own repository.
-	within := j.spec.Root
-	if !inside(resolve(within), resolve(e.Dir)) {
-		within = cmp.Or(checkpoint.FindRoot(e.Dir), e.Dir)
-	}
-	return checkpoint.Selection{
-		Dir: codeDir(e), Within: within, Include: e.Code.Include, Exclude: e.Code.Exclude, Ignore: e.Code.Ignore,
-		Omit: sortedUnique(omit), OmitFile: j.notCode, MaxSize: int64(e.Code.MaxSize),
-	}
-}
-
 // basis gathers what the plan depends on.
 func (j *job) basis(history plan.History) plan.Basis {
-	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, History: history, XrunVersion: version()}
+	b := plan.Basis{Spec: j.spec, Code: map[string]*plan.Manifest{}, SetupFiles: j.setup, Globs: j.globs, History: history, XrunVersion: version()}
 	for _, w := range sortedProblems(slices.Concat(j.spec.Warnings, j.codeWarnings)) {
 		b.Warnings = append(b.Warnings, warning(w))
 	}
@@ -180,9 +105,13 @@ func (j *job) basis(history plan.History) plan.Basis {
 		names = append(names, name)
 	}
 	sort.Strings(names)
+	known := map[*checkpoint.Manifest]*plan.Manifest{} // a thousand experiments of one repository have one list of files
 	for _, name := range names {
 		m := j.manifests[name]
-		b.Code[name] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+		if known[m] == nil {
+			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+		}
+		b.Code[name] = known[m]
 		if m.Commit != "" && b.Commit == nil {
 			b.Commit, b.Dirty = &m.Commit, new(bool)
 		}
@@ -195,13 +124,8 @@ func (j *job) basis(history plan.History) plan.Basis {
 
 // within is dir relative to root, as a reader of the repository would write it.
 func within(root, dir string) string {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(root, dir)
+	dir = real(dir)
+	rel, err := filepath.Rel(real(root), dir)
 	if err != nil {
 		return dir
 	}
@@ -216,35 +140,39 @@ func planFiles(m *checkpoint.Manifest) []plan.CodeFile {
 	return out
 }
 
-// history reads what earlier runs found.
-func history(ctx context.Context, l *ledger.Ledger) (plan.History, error) {
-	h := plan.History{ByID: map[string]plan.Past{}, ByPoint: map[string]plan.Past{}, Codes: map[string][]plan.CodeFile{}}
-	results, err := l.Results(ctx)
-	if err != nil {
-		return h, err
+// history is what earlier runs found. It is read when a plan is made.
+func history(ctx context.Context, l *ledger.Ledger) plan.History {
+	past := func(r ledger.Result) plan.Past {
+		return plan.Past{ID: r.Trial, State: string(r.State), Code: r.Code, DurationS: r.DurationS}
 	}
-	for _, r := range results {
-		h.ByID[r.Trial] = plan.Past{Run: r.Run, ID: r.Trial, State: string(r.State), Parts: r.Parts, Code: r.Code, DurationS: r.DurationS}
+	return plan.History{
+		Results: func(yield func(plan.Past, error) bool) {
+			for r, err := range l.Results(ctx) {
+				if !yield(past(r), err) {
+					return
+				}
+			}
+		},
+		Points: func(yield func(plan.PastPoint, error) bool) {
+			for r, err := range l.Points(ctx) {
+				parts := func() (plan.Parts, error) { return r.Parts() }
+				if !yield(plan.PastPoint{Past: past(r.Result), Point: r.Point, Parts: parts}, err) {
+					return
+				}
+			}
+		},
+		Code: func(id string) ([]plan.CodeFile, error) {
+			files, err := l.Code(ctx, id)
+			if files == nil || err != nil {
+				return nil, err
+			}
+			out := make([]plan.CodeFile, len(files))
+			for i, f := range files {
+				out[i] = plan.CodeFile(f)
+			}
+			return out, nil
+		},
 	}
-	points, err := l.Points(ctx)
-	if err != nil {
-		return h, err
-	}
-	for point, trial := range points {
-		if p, ok := h.ByID[trial]; ok {
-			h.ByPoint[point] = p
-		}
-	}
-	codes, err := l.Codes(ctx)
-	if err != nil {
-		return h, err
-	}
-	for id, files := range codes {
-		for _, f := range files {
-			h.Codes[id] = append(h.Codes[id], plan.CodeFile(f))
-		}
-	}
-	return h, nil
 }
 
 // trees are the shipped bytes by code id, as hosts take them.
@@ -281,10 +209,13 @@ func (a *app) openHosts(spec *plan.Spec, state string) (map[string]engine.Host, 
 			continue
 		}
 		cfg := hosts.LocalConfig{
-			Name: h.Name, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self,
+			Name: h.Name, Slots: h.Slots, Shell: h.Shell, Prelude: h.Prelude, Supervisor: self, GPUs: gpusOf(spec, &h),
 			Log: a.log.Named("host").With("host", h.Name),
 		}
 		if cfg.Workdir, err = localWorkdir(h.Workdir, state); err != nil {
+			return nil, nil, errors.Join(err, closeAll(context.Background()))
+		}
+		if cfg.LeaseDir, err = fromHome(h.LeaseDir); err != nil {
 			return nil, nil, errors.Join(err, closeAll(context.Background()))
 		}
 		for _, name := range sortedNames(h.Env) {
@@ -316,14 +247,35 @@ func localWorkdir(wanted, state string) (string, error) {
 	if wanted == "" {
 		return workDir(state)
 	}
-	if filepath.IsAbs(wanted) {
+	return fromHome(wanted)
+}
+
+// fromHome is a directory of a host as the spec names it: from the root, or seen from the home directory.
+func fromHome(wanted string) (string, error) {
+	if wanted == "" || filepath.IsAbs(wanted) {
 		return wanted, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("workdir %s: %v", wanted, err), hint: "set HOME, or give workdir from the root"}
+		return "", &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("directory %s: %v", wanted, err), hint: "set HOME, or give it from the root"}
 	}
 	return filepath.Join(home, strings.TrimPrefix(strings.TrimPrefix(wanted, "~"), "/")), nil
+}
+
+// gpusOf are the GPUs of a host that serve. Where no experiment needs one, nobody is asked for any: that takes a second on
+// some machines, and longer where one is sick.
+func gpusOf(spec *plan.Spec, h *plan.Host) hosts.GPUChoice {
+	if !slices.ContainsFunc(spec.Experiments, func(e plan.Experiment) bool { return e.Needs.GPUs > 0 }) {
+		return hosts.GPUChoice{}
+	}
+	c := hosts.GPUChoice{Auto: h.GPUs.Auto}
+	if h.GPUs.Count != nil {
+		c.Count = *h.GPUs.Count
+	}
+	for _, v := range h.GPUs.List {
+		c.List = append(c.List, v.Text())
+	}
+	return c
 }
 
 // supervisor is the command that makes this program a supervisor. It holds the program open by its file, so that a
@@ -363,6 +315,14 @@ func writeJSON(path string, v any) error {
 }
 
 func writeFile(path string, b []byte) error {
+	return fillFile(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// fillFile makes a file appear whole or not at all.
+func fillFile(path string, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -370,8 +330,7 @@ func writeFile(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
+	err = errors.Join(fill(f), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -8,13 +8,18 @@ import (
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
 
-// want says which files of the attempt come home: all of XRUN_OUT, and below the code what artifacts.paths names and
+// want says which files of the attempt come home, and which stay for good: all of XRUN_OUT, and below the code what artifacts.paths names and
 // where metrics are read.
 func (f *follower) want() hosts.Want {
 	w := hosts.Want{Limit: int64(f.a.exp.Artifacts.MaxSize)}
 	if globs := slices.Concat(f.a.exp.Artifacts.Paths, sourceFiles(wants(f.a.exp))); len(globs) > 0 {
 		w.Tree = func(path string) bool {
 			return slices.ContainsFunc(globs, func(g string) bool { return named(g, path) })
+		}
+	}
+	if keep := f.a.exp.Artifacts.Keep; len(keep) > 0 {
+		w.Keep = func(path string) bool {
+			return slices.ContainsFunc(keep, func(g string) bool { return named(g, path) })
 		}
 	}
 	return w
@@ -34,9 +39,13 @@ func named(glob, path string) bool {
 // unmatched notes what artifacts.paths names and the attempt did not leave.
 func (f *follower) unmatched(artifacts []string) []string {
 	var notes []string
-	for _, g := range f.a.exp.Artifacts.Paths {
+	for i, g := range slices.Concat(f.a.exp.Artifacts.Paths, f.a.exp.Artifacts.Keep) {
 		if !slices.ContainsFunc(artifacts, func(a string) bool { return named(g, a) }) {
-			notes = append(notes, fmt.Sprintf("artifacts.paths: it left no %s", g))
+			field := "artifacts.paths"
+			if i >= len(f.a.exp.Artifacts.Paths) {
+				field = "artifacts.keep"
+			}
+			notes = append(notes, fmt.Sprintf("%s: it left no %s", field, g))
 		}
 	}
 	return notes

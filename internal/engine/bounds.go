@@ -97,7 +97,7 @@ func (r *run) fits(t *task, h *hostState) bool {
 		return true
 	}
 	took := t.expected()
-	if h.busy >= h.cap.Slots {
+	if !h.free(t.needOf()) {
 		took *= 2
 	}
 	return !r.Now().Add(took).After(r.bound.Deadline)

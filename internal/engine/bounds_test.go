@@ -96,7 +96,7 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inLab(t, 8, func(e *plan.Experiment) { e.Needs.GPUs = 2 }, func(l *lab) {
-				l.host("a", 1, ok)
+				l.host("a", 1, ok).GPUs(gpus(24, 24)...)
 				out := l.bounded("r1", Bounds{Budget: &c.budget, Before: c.before})
 				wantOutcome(t, out, "budget", ExitBound)
 				if n := out.Counts[ledger.Succeeded]; n != c.want {

@@ -68,6 +68,29 @@ func (h *handed) remove(t *task) {
 	delete(h.jobs, t)
 }
 
+// of is the job of a task, if a host has it.
+func (h *handed) of(t *task) []handedJob {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if j, ok := h.jobs[t]; ok {
+		return []handedJob{j}
+	}
+	return nil
+}
+
+// on are the jobs that a host has.
+func (h *handed) on(host Host) map[*task]handedJob {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[*task]handedJob{}
+	for t, j := range h.jobs {
+		if j.host == host {
+			out[t] = j
+		}
+	}
+	return out
+}
+
 // recall enters a recall, and returns the jobs that it is for.
 func (h *handed) recall(c recall) map[*task]handedJob {
 	h.mu.Lock()

@@ -78,6 +78,9 @@ func (d *declaration) experiment(ctx context.Context, pe *plan.PlannedExperiment
 			return err
 		}
 	}
+	if spec.Sweep != nil {
+		e.ladder = newLadder(spec.Sweep.EarlyStop)
+	}
 	var adopted []*task
 	for i := range pe.Trials {
 		t, err := d.trial(ctx, e, i)
@@ -155,7 +158,7 @@ func trialPlanned(t *task, index int) (ledger.TrialPlanned, error) {
 	return ledger.TrialPlanned{
 		Key: t.key(), Index: index, Params: params, Seed: t.trial.Seed,
 		Point: plan.PointKey(t.exp.spec.Name, t.trial.Params, t.trial.Seed),
-		Code:  t.trial.Code, Command: t.trial.Command, Parts: t.trial.Parts,
+		Code:  t.trial.Code, Command: t.trial.Command(), Parts: t.trial.Parts(),
 		Why: string(t.trial.Why), Changed: t.trial.Changed,
 	}, nil
 }

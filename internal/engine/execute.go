@@ -27,6 +27,11 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	f := newFollower(a, r.Record, r.redact, r.Now, func() { r.results <- result{task: t, host: h, opened: true} })
 	f.failed = func(err error) { r.results <- result{task: t, host: h, opened: true, err: err} }
+	f.waits = func(why string) { r.results <- result{task: t, host: h, waits: why} }
+	if t.exp.ladder != nil {
+		f.climb = newClimber(a.exp, func(p progress) { r.results <- result{task: t, host: h, at: &p} })
+		f.rewind()
+	}
 	if t.adopt != nil && r.Seen != nil {
 		f.told = r.Seen.Told[a.Attempt]
 		f.rewind()
@@ -53,6 +58,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 	}
 	defer r.handed.remove(t)
 	out, err := f.follow(ctx, h.host, r.State)
+	t.had = f.gpus
 	if errors.Is(err, errLeft) {
 		res.left = true
 		return res
@@ -76,7 +82,7 @@ func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, host
 	a.data, a.inputs, a.chain = h.data, t.inputs, n
 	a.secrets = r.Secrets[a.Experiment]
 	if t.exp.spec.Setup != nil {
-		a.setup = t.trial.Parts["setup"]
+		a.setup = t.exp.spec.SetupKey(t.trial.Parts())
 	}
 	if t.chain.first > 0 && t.chain.host == h.name {
 		a.chain, a.goesOn = t.chain.first, true
@@ -113,6 +119,7 @@ func (r *run) start(ctx context.Context, h *hostState, t *task, a attempt, place
 	if err != nil {
 		return CauseSync, err
 	}
+	job.GPUs = t.need
 	if t.before != nil {
 		<-t.before // whoever has it before us always comes back: from a host that hangs when its deadline ends
 	}

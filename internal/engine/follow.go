@@ -32,14 +32,17 @@ type follower struct {
 	a       attempt
 	record  Recorder
 	redact  *Redactor
+	climb   *climber         // nil: nothing is stopped early
 	clean   *redactingWriter // what comes out of it is read
 	now     func() time.Time
-	printed func()      // called once, when the objective was first printed; may be nil
-	failed  func(error) // called once, when something cannot be recorded; may be nil
+	printed func()       // called once, when the objective was first printed; may be nil
+	failed  func(error)  // called once, when something cannot be recorded; may be nil
+	waits   func(string) // called with what the job waits for on its host; may be nil
 
 	extract *metric.Extractor
 	tail    tailKeeper
 	phase   hosts.Phase
+	gpus    []hosts.GPU
 	back    bool             // taken back before it ran
 	fetched bool             // its files are home
 	unknown bool             // the host does not answer
@@ -72,6 +75,9 @@ func (f *follower) rewind() {
 	if f.a.exp.Evaluate != nil {
 		ws = nil // only what the evaluation says counts
 	}
+	if f.climb != nil && !slices.ContainsFunc(ws, func(w metric.Want) bool { return w.Name == f.climb.step }) {
+		ws = append(ws, metric.Want{Name: f.climb.step, Pick: "last"})
+	}
 	f.extract = metric.New(ws, func(r metric.Reading) {
 		if r.Line > recorded[r.Metric] {
 			f.reading(r)
@@ -87,10 +93,17 @@ func (f *follower) Status(s hosts.Status) {
 		f.append(ledger.AttemptState{Attempt: f.a.Attempt, State: ledger.Running, Reason: "the host answers again"})
 	}
 	f.unknown = false
+	if s.Phase == hosts.Queued && s.Why != "" && f.waits != nil {
+		f.waits(s.Why)
+	}
 	if !first {
 		return
 	}
 	e := ledger.AttemptStarted{Attempt: f.a.Attempt, PID: s.PID, GPUs: []ledger.GPU{}}
+	f.gpus = s.GPUs
+	for _, g := range s.GPUs {
+		e.GPUs = append(e.GPUs, ledger.GPU(g))
+	}
 	if !s.Started.IsZero() {
 		at := s.Started.UTC()
 		e.At = &at
@@ -112,6 +125,12 @@ func (h heard) Write(p []byte) (int, error) {
 }
 
 func (f *follower) reading(r metric.Reading) {
+	if f.climb != nil {
+		f.climb.reading(r)
+		if !f.asked(r.Metric) {
+			return
+		}
+	}
 	if r.Metric == f.a.exp.Objective.Metric && f.printed != nil {
 		f.printed()
 		f.printed = nil
@@ -124,6 +143,12 @@ func (f *follower) reading(r metric.Reading) {
 		}
 		f.flushed = now
 	}
+}
+
+// asked reports whether the experiment asks for the metric, and not only early stop.
+func (f *follower) asked(name string) bool {
+	_, further := f.a.exp.Metrics[name]
+	return further || name == f.a.exp.Objective.Metric
 }
 
 // keep makes a reading wait for the next flush.
@@ -197,7 +222,8 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	}
 	_ = f.clean.Close() // heard does not fail
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
-	artifacts, left, ferr := f.fetch(ctx, h, state)
+	f.climb.close()
+	brought, ferr := f.fetch(ctx, h, state)
 	if errors.Is(ferr, errLeft) {
 		return ledger.AttemptFinished{}, errLeft
 	}
@@ -215,16 +241,19 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), artifacts, f.keep)
+	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.keep)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
 	out := f.judge(exit, results, ferr)
-	out.Notes = append(out.Notes, f.unmatched(artifacts)...)
-	out.Artifacts = append([]string{}, artifacts...)
+	out.Notes = append(out.Notes, f.unmatched(slices.Concat(brought.Artifacts, brought.Kept))...)
+	out.Artifacts = append([]string{}, brought.Artifacts...)
+	if out.Kept = brought.Kept; len(out.Kept) > 0 {
+		out.KeptDir = brought.KeptDir
+	}
 	out.Log = f.a.home + "/log"
-	for _, name := range left {
-		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size", name))
+	for _, name := range brought.Left {
+		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
 	}
 	if ferr != nil {
 		if out.Cause == string(CauseSync) {
@@ -250,16 +279,16 @@ func (f *follower) discard(h Host) {
 }
 
 // fetch brings the files of an ended attempt home, even if xrun is leaving: it takes a moment, and saves a run.
-func (f *follower) fetch(ctx context.Context, h Host, state string) (artifacts, left []string, err error) {
+func (f *follower) fetch(ctx context.Context, h Host, state string) (hosts.Brought, error) {
 	for {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
-		artifacts, left, err = h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
+		b, err := h.Fetch(grace, f.a.job, f.a.dir(state), f.want())
 		cancel()
 		if !errors.Is(err, hosts.ErrUnreachable) {
-			return artifacts, left, err
+			return b, err
 		}
 		if !f.wait(ctx, err) {
-			return nil, nil, errLeft
+			return hosts.Brought{}, errLeft
 		}
 	}
 }

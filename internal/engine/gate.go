@@ -88,7 +88,7 @@ func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 // nextWake is how long until something happens that no lane tells.
 func (r *run) nextWake() (time.Duration, bool) {
 	least, found := r.nextGate()
-	for _, next := range []func() (time.Duration, bool){r.nextRetry, func() (time.Duration, bool) { return r.bound.next(r.Now()) }} {
+	for _, next := range []func() (time.Duration, bool){r.nextRetry, r.nextReopen, func() (time.Duration, bool) { return r.bound.next(r.Now()) }} {
 		if d, ok := next(); ok && (!found || d < least) {
 			least, found = d, true
 		}

@@ -102,14 +102,13 @@ func fails(code int, log string) func(job) hosttest.Script {
 
 func (l *lab) plan() *plan.Plan {
 	l.t.Helper()
-	h := plan.History{ByID: map[string]plan.Past{}}
-	results, err := l.ledger.Results(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	for _, r := range results {
-		h.ByID[r.Trial] = plan.Past{Run: r.Run, ID: r.Trial, State: string(r.State), Parts: r.Parts, Code: r.Code, DurationS: r.DurationS}
-	}
+	h := plan.History{Results: func(yield func(plan.Past, error) bool) {
+		for r, err := range l.ledger.Results(l.t.Context()) {
+			if !yield(plan.Past{ID: r.Trial, State: string(r.State), Code: r.Code, DurationS: r.DurationS}, err) {
+				return
+			}
+		}
+	}}
 	code := map[string]*plan.Manifest{}
 	for _, e := range l.spec.Experiments {
 		code[e.Name] = &plan.Manifest{ID: "code"}

@@ -34,8 +34,8 @@ type Files interface {
 	// Place says where a job lies, or would lie. Each call finds a port.
 	Place(ctx context.Context, id string) (hosts.Place, error)
 	// Fetch brings the log of an ended job to dir/log and the files that are wanted to dir/artifacts, whole or not at
-	// all, and returns the artifacts' paths, sorted. What is above the limit stays on the host: left names it.
-	Fetch(ctx context.Context, id, dir string, want hosts.Want) (artifacts, left []string, err error)
+	// all. What is to be kept, or is above the limit, stays on the host also when the job is discarded.
+	Fetch(ctx context.Context, id, dir string, want hosts.Want) (hosts.Brought, error)
 	// Discard deletes what is left of an ended job, in the background.
 	Discard(id string)
 }

@@ -17,6 +17,8 @@ type produced struct {
 	objective float64
 	dir       string // of its artifacts, absolute
 	files     []string
+	keptDir   string // of those that stayed on the host
+	kept      []string
 }
 
 // produce keeps a result for the experiments that start from it.
@@ -25,7 +27,7 @@ func (e *experimentState) produce(state string, t *plan.Trial, out ledger.Attemp
 		return
 	}
 	e.results = append(e.results, produced{
-		trial: t, objective: float64(*out.Objective), files: out.Artifacts,
+		trial: t, objective: float64(*out.Objective), files: out.Artifacts, kept: out.Kept, keptDir: out.KeptDir,
 		dir: filepath.Join(state, filepath.FromSlash(path.Dir(out.Log)), "artifacts"),
 	})
 }
@@ -105,13 +107,24 @@ func (r *run) input(in plan.Input, t *plan.Trial) (file, problem string) {
 	if problem != "" {
 		return "", problem
 	}
-	clean := path.Clean(in.Path)
-	for _, f := range from.files {
-		if f == clean || strings.HasPrefix(f, clean+"/") {
-			return filepath.Join(from.dir, filepath.FromSlash(clean)), ""
-		}
+	if file := from.file(in.Path); file != "" {
+		return file, ""
 	}
 	return "", fmt.Sprintf("trial %s of %s has no artifact %s", from.trial.ID, in.Experiment, in.Path)
+}
+
+// file is where an artifact lies; "" if there is none of that name. What stayed on a host is as good as what came home:
+// there is one machine.
+func (p produced) file(name string) string {
+	clean := path.Clean(name)
+	for dir, files := range map[string][]string{p.dir: p.files, p.keptDir: p.kept} {
+		for _, f := range files {
+			if f == clean || strings.HasPrefix(f, clean+"/") {
+				return filepath.Join(dir, filepath.FromSlash(clean))
+			}
+		}
+	}
+	return ""
 }
 
 // pick is the trial that which names: best, only or same.

@@ -68,10 +68,10 @@ func (c *cutOff) Start(ctx context.Context, jobs []hosts.Job) []error {
 	return errs
 }
 
-func (c *cutOff) Fetch(ctx context.Context, id, dir string, want hosts.Want) ([]string, []string, error) {
+func (c *cutOff) Fetch(ctx context.Context, id, dir string, want hosts.Want) (hosts.Brought, error) {
 	if !c.fetched {
 		c.fetched = true
-		return nil, nil, hosts.ErrUnreachable
+		return hosts.Brought{}, hosts.ErrUnreachable
 	}
 	return c.Fake.Fetch(ctx, id, dir, want)
 }
@@ -101,8 +101,8 @@ func TestFilesThatDoNotComeHome(t *testing.T) {
 
 type noFiles struct{ *hosttest.Fake }
 
-func (noFiles) Fetch(context.Context, string, string, hosts.Want) ([]string, []string, error) {
-	return nil, nil, errors.New("quota")
+func (noFiles) Fetch(context.Context, string, string, hosts.Want) (hosts.Brought, error) {
+	return hosts.Brought{}, errors.New("quota")
 }
 
 func TestALedgerThatCannotBeWrittenStopsTheRunAndNoJob(t *testing.T) {

@@ -27,11 +27,15 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 		at := exit.Started.UTC()
 		out.Started = &at
 	}
-	out.PeakGPUMB = f.extract.Extras()
+	out.PeakGPUMB, out.GPUUtilMean = greater(f.extract.Extras(), exit.PeakGPUMB), exit.GPUUtilMean
 	out.Notes = append(out.Notes, f.extract.Notes()...)
 	f.note(&out, results)
 	cause, message := f.cause(exit, results[0], lost)
+	why, early := stoppedEarly(exit)
 	switch {
+	case early && lost == nil:
+		out.State, out.Message, out.Partial = ledger.StoppedEarly, why, len(out.Metrics) > 0
+		return out
 	case cause == "":
 		out.State = ledger.Succeeded
 		v := ledger.Number(results[0].Value)
@@ -51,6 +55,14 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 	return out
 }
 
+// greater of what the program says of itself and what was seen now and then; both miss something.
+func greater(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
 // note puts what was found into the outcome.
 func (f *follower) note(out *ledger.AttemptFinished, results []finding) {
 	for _, w := range wants(f.a.exp) {
@@ -66,6 +78,13 @@ func (f *follower) note(out *ledger.AttemptFinished, results []finding) {
 			}
 		}
 	}
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
 }
 
 // cause says why an attempt did not succeed, and puts it in a sentence; "" if it did.
@@ -88,7 +107,9 @@ func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause,
 	case hosts.Vanished:
 		return CauseVanished, "gone without an exit status: " + exit.Reason
 	case hosts.NeverStarted:
-		return CauseNeverStarted, "was handed to the host but never started"
+		return CauseNeverStarted, "was handed to the host but never started" + because(exit.Reason)
+	case hosts.GPULost:
+		return CauseGPULost, "a GPU that it had is not there any more (`nvidia-smi`, and the kernel's log, tell more)"
 	}
 	if exit.Code != 0 {
 		return f.exitCause(exit.Code)
@@ -123,9 +144,12 @@ func (f *follower) stepCause(exit hosts.Exit) (Cause, string) {
 }
 
 var (
-	missingRE = regexp.MustCompile(`ModuleNotFoundError: No module named '?([^'\s]+)|ImportError: (.+)|error while loading shared libraries: (\S+)`)
+	missingRE = regexp.MustCompile(`ModuleNotFoundError: No module named ('[^'\n]*'|\S+)|ImportError: (.+)|error while loading shared libraries: (\S+)`)
 	oomGPU    = regexp.MustCompile(`CUDA out of memory|OutOfMemoryError: CUDA|HIP out of memory|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED: Out of memory`)
-	diskFull  = regexp.MustCompile(`No space left on device|\[Errno 28\]`)
+	// jobLine is what a shell puts before what it says of a job's script: where that lies tells the user nothing.
+	jobLine  = regexp.MustCompile(`^\S+/job: (line )?[0-9]+: (exec: )?`)
+	noGPU    = regexp.MustCompile(`No CUDA GPUs are available|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|Torch not compiled with CUDA enabled|No visible GPU devices`)
+	diskFull = regexp.MustCompile(`No space left on device|\[Errno 28\]`)
 )
 
 // exitCause is the cause of an exit status other than 0, as far as the end of the log tells it.
@@ -134,11 +158,13 @@ func (f *follower) exitCause(code int) (Cause, string) {
 	last := f.tail.excerpt(1)
 	switch {
 	case code == 126 || code == 127:
-		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s", f.a.host, last)
+		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s", f.a.host, jobLine.ReplaceAllString(last, ""))
 	case code == 137:
 		return CauseKilled, "killed by signal 9 (memory is the usual cause)"
 	case oomGPU.MatchString(end):
 		return CauseOOMGPU, "out of GPU memory: " + last
+	case f.a.exp.Needs.GPUs > 0 && noGPU.MatchString(end):
+		return CauseNoGPUSeen, "the program found no GPU though it has some: " + noGPU.FindString(end)
 	case diskFull.MatchString(end):
 		return CauseDiskFull, "no space left on " + f.a.host
 	}

@@ -19,7 +19,12 @@ type task struct {
 	attempts int // made so far, in this run
 	tried    []string
 	inputs   map[string]string
+	rung     int    // of early stop, that it has to pass next
+	hopeless string // why it was stopped early
 	failed   failures
+	need     *hosts.GPUNeed // of GPUs, when it was handed out; nil: none
+	memory   int64          // that its GPUs must have, beyond what its experiment says; in bytes
+	had      []hosts.GPU    // its newest attempt
 	chain    chain
 	last     *ledger.AttemptFinished // the outcome of the newest attempt that is to be tried again
 	// notBefore is when it may be tried again; zero: at once.
@@ -52,9 +57,11 @@ type experimentState struct {
 	done     int           // trials that ended well in this process
 	took     time.Duration // they, together
 	ended    bool
-	stopped  []Request // that ask for nothing more of it
-	state    string    // the state directory
-	upstream bool      // others start from its results
+	stopped  []Request         // that ask for nothing more of it
+	classes  map[string]string // GPU models, by what is bound to one
+	ladder   *ladder           // nil: no early stop
+	state    string            // the state directory
+	upstream bool              // others start from its results
 	results  []produced
 	chosen   bool // what its trials start from
 	gate     gate
@@ -121,6 +128,9 @@ func (r *run) next(h *hostState) *task {
 	for _, e := range r.experiments {
 		for i, t := range e.pending {
 			if t.adopt != nil && e.may(t, h.name) {
+				if t.need = t.needOf(); t.need == nil && !h.room(nil) {
+					break
+				}
 				return e.take(i)
 			}
 			if t.adopt == nil {
@@ -132,18 +142,23 @@ func (r *run) next(h *hostState) *task {
 		if m := e.spec.Limits.MaxParallel; m != nil && e.inFlight >= *m || !e.takes(h.name) || !e.gate.admitsAny(r.Now()) || r.waits(e) {
 			continue
 		}
-		if h.busy >= h.cap.Slots && r.idle(e, h) {
+		need := gpuNeed(e.spec.Needs)
+		if !h.room(need) || !h.free(need) && r.idle(e, h) {
 			continue
 		}
-		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && e.may(t, h.name) && r.ready(t) && r.fits(t, h) })
+		may := func(t *task) bool {
+			return e.may(t, h.name) && r.ready(t) && (need == nil || h.room(t.needOf())) && r.fits(t, h)
+		}
+		i := slices.IndexFunc(e.pending, func(t *task) bool { return e.gate.admits(t) && may(t) })
 		if i < 0 && e.gate.shut {
 			// Every point was a canary already: any trial will do.
-			i = slices.IndexFunc(e.pending, func(t *task) bool { return e.may(t, h.name) && r.ready(t) && r.fits(t, h) })
+			i = slices.IndexFunc(e.pending, may)
 		}
 		if i < 0 {
 			continue
 		}
 		t := e.take(i)
+		t.need = t.needOf()
 		e.gate.started(t, r.Now())
 		return t
 	}
@@ -152,7 +167,8 @@ func (r *run) next(h *hostState) *task {
 
 // idle reports whether another host has a slot free that e may use: nothing waits on one host while another is idle.
 func (r *run) idle(e *experimentState, h *hostState) bool {
-	return slices.ContainsFunc(r.hosts, func(o *hostState) bool { return o != h && o.busy < o.cap.Slots && e.takes(o.name) })
+	need := gpuNeed(e.spec.Needs)
+	return slices.ContainsFunc(r.hosts, func(o *hostState) bool { return o != h && o.free(need) && e.takes(o.name) })
 }
 
 // take removes a task from the queue. It is nearly always the first, which must not cost the length of the queue.
@@ -244,7 +260,7 @@ func lacks(n plan.Needs, c hosts.Capacity) string {
 	case c.Disk > 0 && int64(n.Disk) > c.Disk:
 		return fmt.Sprintf("has %s of free disk, %s are needed", plan.Bytes(c.Disk), n.Disk)
 	}
-	return ""
+	return lacksGPUs(n, c)
 }
 
 // whyNowhere says why no host may have the task.
@@ -283,6 +299,11 @@ func (r *run) settleExperiment(e *experimentState) error {
 	e.ended = true
 	if r.Seen != nil && r.Seen.Finished[e.spec.Name] {
 		return nil
+	}
+	if w, ok := e.neverTogether(); ok {
+		if err := r.append(w); err != nil {
+			return err
+		}
 	}
 	reason := StopComplete
 	if why := e.blown(); why != "" {

@@ -15,6 +15,7 @@ func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 			Experiments: map[string]bool{}, Planned: map[ledger.Key]bool{}, Final: map[ledger.Key]ledger.State{},
 			Attempts: map[ledger.Key]int{}, Failed: map[ledger.Key]failures{}, Chains: map[ledger.Key]chain{}, Told: map[ledger.Attempt]map[string]int64{}, Finished: map[string]bool{},
 			Results: map[ledger.Key]ledger.AttemptFinished{},
+			Models:  map[ledger.Key]string{},
 		},
 		specs: map[string]*plan.Experiment{}, open: map[string]bool{}, feeds: map[string]bool{},
 	}
@@ -63,6 +64,10 @@ func (r *review) apply(ev ledger.Event) error {
 	case ledger.AttemptIntended:
 		r.Attempts[b.Key] = max(r.Attempts[b.Key], b.Attempt.Attempt)
 		r.Spent.Runs++
+	case ledger.AttemptStarted:
+		if len(b.GPUs) > 0 {
+			r.Models[b.Key] = b.GPUs[0].Model
+		}
 	case ledger.MetricValues:
 		tell(r.Told, b)
 	case ledger.AttemptFinished:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +58,7 @@ type Seen struct {
 	Finished    map[string]bool                       // experiments with their end recorded
 	Spent       Spent                                 // by the processes before
 	Results     map[ledger.Key]ledger.AttemptFinished // of trials that others start from
+	Models      map[ledger.Key]string                 // of the GPU that a trial's newest attempt had
 }
 
 // An Outcome is how a run, or this process's part of it, ended.
@@ -113,7 +115,7 @@ func (o Outcome) Finish() ledger.RunFinished {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {
@@ -124,12 +126,13 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 	}
 	var lanes sync.WaitGroup
 	for _, h := range r.hosts {
-		for range h.cap.Slots + h.cap.Ahead {
+		for range h.lanes {
 			lanes.Go(func() { r.serve(ctx, &lane{host: h, next: make(chan *task)}) })
 		}
 	}
 	err := r.schedule(ctx, stop)
 	lanes.Wait()
+	stop(nil) // nobody listens to what drained hosts say
 	r.side.Wait()
 	out := r.outcome()
 	if err != nil {
@@ -147,6 +150,7 @@ type run struct {
 	Config
 	asks    chan *lane
 	results chan result
+	asked   chan answer // drained hosts
 
 	hosts       []*hostState
 	experiments []*experimentState
@@ -166,12 +170,17 @@ type run struct {
 type hostState struct {
 	name    string
 	host    Host
+	kind    string
 	cap     hosts.Capacity
+	lanes   int
 	data    map[string]string // where each data set lies
+	breaker breaker
 	waiting []*lane
-	busy    int           // attempts handed to it
-	adopted int           // of those, the ones it ran before we came
-	turn    chan struct{} // closed when the newest attempt has reached it
+	busy    int             // attempts handed to it that need no GPU
+	adopted int             // of those, the ones it ran before we came
+	gpus    gpuRoom         // and those that do
+	said    map[string]bool // what it had to wait for
+	turn    chan struct{}   // closed when the newest attempt has reached it
 }
 
 // A lane is a goroutine that takes one attempt after another to one host. A host has one for each slot, and one for
@@ -187,6 +196,8 @@ type result struct {
 	task   *task
 	host   *hostState
 	opened bool
+	waits  string    // for what, on its host
+	at     *progress // news of a trial that may be stopped early
 	out    ledger.AttemptFinished
 	left   bool // still running
 	err    error
@@ -194,40 +205,6 @@ type result struct {
 
 func (r *run) append(bodies ...ledger.Body) error {
 	return r.Record.Append(context.Background(), events(r.Run, r.Now(), bodies...)...)
-}
-
-// open asks the hosts for their capacity.
-func (r *run) open(ctx context.Context) error {
-	r.left = map[string][]ledger.Attempt{}
-	for i := range r.Spec.Hosts {
-		h := &r.Spec.Hosts[i]
-		host, ok := r.Hosts[h.Name]
-		if !ok {
-			continue
-		}
-		c, err := host.Capacity(ctx)
-		state := ledger.HostState{Host: h.Name, Kind: h.Kind, Slots: c.Slots, GPUs: []ledger.GPU{}, State: "serving"}
-		if err != nil {
-			state.State, state.Reason = "refused", err.Error()
-			r.Log.Debug("host refused", "host", h.Name, "error", err)
-		} else {
-			r.hosts = append(r.hosts, &hostState{name: h.Name, host: host, cap: c, data: h.Data})
-		}
-		if err := r.append(state); err != nil {
-			return err
-		}
-	}
-	for _, e := range r.experiments {
-		for _, h := range r.hosts {
-			if why := lacks(e.spec.Needs, h.cap); why != "" {
-				e.refuse(h.name, refusal{message: why})
-			}
-			if e.takes(h.name) {
-				e.fuse.hosts++
-			}
-		}
-	}
-	return nil
 }
 
 // schedule is the one owner of queue and slots. It returns when every trial is final, or when ctx has ended and the
@@ -242,7 +219,7 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 	done := ctx.Done()
 	open := 0
 	for _, h := range r.hosts {
-		open += h.cap.Slots + h.cap.Ahead
+		open += h.lanes
 	}
 	dismiss := func(h *hostState) {
 		for _, l := range h.waiting {
@@ -255,6 +232,7 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 		if err == nil && !r.stopping {
 			r.close()
 			r.tooLate()
+			r.reopen(ctx)
 			fail(r.abandon())
 		}
 		over := err != nil || r.stopping || r.exhausted()
@@ -281,6 +259,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 			fail(r.take(res))
 		case q := <-r.Requests:
 			r.obey(q)
+		case a := <-r.asked:
+			fail(r.answered(a))
 		case <-wake:
 		case <-done:
 			done = nil
@@ -294,12 +274,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 
 // give hands tasks to the waiting lanes of h, as long as there are any it may have.
 func (r *run) give(h *hostState) {
-	for len(h.waiting) > 0 {
-		limit := h.cap.Slots + h.cap.Ahead
-		if h.adopted > 0 {
-			limit = h.cap.Slots
-		}
-		if h.busy >= limit || r.MaxParallel > 0 && r.inFlight >= r.MaxParallel {
+	for len(h.waiting) > 0 && h.breaker.closed(h.handed()) && !r.suspect(h) {
+		if r.MaxParallel > 0 && r.inFlight >= r.MaxParallel {
 			return
 		}
 		t := r.next(h)
@@ -308,14 +284,13 @@ func (r *run) give(h *hostState) {
 		}
 		l := h.waiting[0]
 		h.waiting = h.waiting[1:]
-		h.busy++
+		r.later = slices.DeleteFunc(r.later, func(x *task) bool { return x == t }) // it is its lane's until it comes back
+		h.chooseClass(t)
+		h.enter(t)
 		r.inFlight++
 		r.bound.spent.Runs++
 		r.bound.check(r.Now())
 		t.exp.inFlight++
-		if t.adopt != nil {
-			h.adopted++
-		}
 		t.before, t.after = h.turn, make(chan struct{})
 		h.turn = t.after
 		l.next <- t
@@ -325,20 +300,29 @@ func (r *run) give(h *hostState) {
 // take digests what a lane said.
 func (r *run) take(res result) error {
 	t, e := res.task, res.task.exp
+	if res.waits != "" {
+		return r.tellWait(res.host, res.waits)
+	}
+	if res.at != nil {
+		r.climb(t, *res.at)
+		return nil
+	}
 	if res.opened {
 		if res.err == nil {
 			e.gate.open()
 		}
 		return res.err
 	}
-	res.host.busy--
+	res.host.leave(t)
 	r.inFlight--
 	e.inFlight--
-	if t.adopt != nil {
-		res.host.adopted--
-		t.adopt = nil
-	}
+	t.adopt = nil
 	r.bound.finished(t, res.out)
+	if res.err == nil && !res.left {
+		if err := r.judge(res.host, res.out); err != nil {
+			return err
+		}
+	}
 	switch {
 	case res.err != nil:
 		return res.err
@@ -347,6 +331,9 @@ func (r *run) take(res result) error {
 		return nil
 	case t.state == "":
 		// Not final: taken back because xrun is leaving, or to be tried again, here or elsewhere.
+		if Cause(res.out.Cause) == CauseOOMGPU {
+			r.moreMemory(t, res.host)
+		}
 		r.postpone(t)
 		e.pending = append([]*task{t}, e.pending...)
 		r.changed = true

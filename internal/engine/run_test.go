@@ -126,9 +126,9 @@ func TestHowAnAttemptEndedDecidesItsCause(t *testing.T) {
 		"timeout":         {hosttest.Script{Forever: true, Log: "loss: 1\n"}, CauseTimeout, "limits.trial (1h, the default; set it in the experiment)"},
 		"silence":         {hosttest.Script{End: hosts.Silent, Code: 143}, CauseSilence, "printed nothing"},
 		"killed":          {hosttest.Script{Code: 137}, CauseKilled, "memory is the usual cause"},
-		"not found":       {hosttest.Script{Code: 127, Log: "sh: train: not found\n"}, CauseNotFound, "could not be run on a: sh: train: not found"},
+		"not found":       {hosttest.Script{Code: 127, Log: "/c/work/jobs/r.e.t.1/job: 6: exec: train: not found\n"}, CauseNotFound, "could not be run on a: train: not found"},
 		"not executable":  {hosttest.Script{Code: 126}, CauseNotFound, "could not be run on a"},
-		"a module":        {hosttest.Script{Code: 1, Log: "ModuleNotFoundError: No module named 'torch'\n"}, CauseMissingDependency, "No module named 'torch"},
+		"a module":        {hosttest.Script{Code: 1, Log: "/usr/bin/python: Error while finding module specification for 'a.b' (ModuleNotFoundError: No module named 'a')\n"}, CauseMissingDependency, "ModuleNotFoundError: No module named 'a'"},
 		"a library":       {hosttest.Script{Code: 1, Log: "x: error while loading shared libraries: libcudart.so.12: cannot open\n"}, CauseMissingDependency, "libcudart"},
 		"GPU memory":      {hosttest.Script{Code: 1, Log: "torch.OutOfMemoryError: CUDA out of memory. Tried\n"}, CauseOOMGPU, "out of GPU memory"},
 		"disk":            {hosttest.Script{Code: 1, Log: "OSError: [Errno 28] No space left on device\n"}, CauseDiskFull, "no space left on a"},
@@ -346,6 +346,6 @@ func TestAPanicOfOursIsABugAndLeavesTheOthersRunning(t *testing.T) {
 // panics is a host whose Fetch has a bug.
 type panics struct{ *hosttest.Fake }
 
-func (p panics) Fetch(_ context.Context, _, _ string, _ hosts.Want) ([]string, []string, error) {
+func (p panics) Fetch(_ context.Context, _, _ string, _ hosts.Want) (hosts.Brought, error) {
 	panic("index out of range")
 }

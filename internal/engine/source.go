@@ -88,8 +88,11 @@ func findings(ws []wanted, log []metric.Result, dir string, files []string, on f
 			if w.from.Kind == "regex" {
 				f.missing = "never printed anything that matches the pattern of " + w.Name
 			}
-			if len(f.NearMisses) > 0 {
+			switch {
+			case len(f.NearMisses) > 0:
 				f.missing += "; it printed " + strings.Join(f.NearMisses, "; ")
+			case w.from.Kind != "regex":
+				f.missing += " in a form that is read (xrun help metrics)"
 			}
 			out, log = append(out, f), log[1:]
 			continue

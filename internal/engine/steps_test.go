@@ -51,7 +51,7 @@ func TestStepsThatFail(t *testing.T) {
 		"evaluate":              {hosttest.Script{Code: 1, Step: "evaluate", StepLogs: map[string]string{"evaluate": "Traceback\nKeyError: 'acc'\n"}}, CauseExit, "evaluate: exit status 1: KeyError: 'acc'"},
 		"evaluate hangs":        {hosttest.Script{Code: 143, End: hosts.TimedOut, Step: "evaluate"}, CauseTimeout, "evaluate did not end within limits.evaluate (10m)"},
 		"evaluate is not there": {hosttest.Script{Code: 127, Step: "evaluate", StepLogs: map[string]string{"evaluate": "sh: evaluate: not found\n"}}, CauseNotFound, "evaluate: the command could not be run on a"},
-		"evaluate says nothing": {hosttest.Script{Log: "loss: 0.5\n", StepLogs: map[string]string{"evaluate": "done\n"}}, CauseNoMetric, "never printed loss"},
+		"evaluate says nothing": {hosttest.Script{Log: "loss: 0.5\n", StepLogs: map[string]string{"evaluate": "done\n"}}, CauseNoMetric, "never printed loss in a form that is read (xrun help metrics)"},
 		"the command":           {hosttest.Script{Code: 1, Log: "no such file\n"}, CauseExit, "exit status 1: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

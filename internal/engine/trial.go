@@ -77,7 +77,6 @@ func jobFor(a attempt, c *plan.Command, place hosts.Place, tree hosts.Tree) (hos
 	env := []string{"PYTHONUNBUFFERED=1", "CUDA_DEVICE_ORDER=PCI_BUS_ID", fmt.Sprintf("MASTER_PORT=%d", place.Port)}
 	env = append(env, c.Env(b)...)
 	shared := []string{
-		"CUDA_VISIBLE_DEVICES=",
 		"XRUN_RUN_ID=" + a.run,
 		"XRUN_EXPERIMENT=" + a.Experiment,
 		"XRUN_TRIAL_ID=" + a.Trial,
@@ -85,6 +84,9 @@ func jobFor(a attempt, c *plan.Command, place hosts.Place, tree hosts.Tree) (hos
 		fmt.Sprintf("XRUN_SEED=%d", a.seed),
 		"XRUN_PARAMS_FILE=" + place.Params,
 		"XRUN_OUT=" + place.Out,
+	}
+	if a.exp.Needs.GPUs == 0 {
+		shared = append(shared, "CUDA_VISIBLE_DEVICES=") // else its host says which, which knows it last
 	}
 	for _, p := range a.params {
 		shared = append(shared, plan.EnvName(p.Name)+"="+p.Value.Text())

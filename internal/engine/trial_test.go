@@ -89,7 +89,7 @@ func TestAJobGetsItsParametersThreeWays(t *testing.T) {
 		last[k] = v
 	}
 	want := map[string]string{
-		"PYTHONUNBUFFERED": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "", "MASTER_PORT": "4711", "OUT": "/o",
+		"PYTHONUNBUFFERED": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "MASTER_PORT": "4711", "OUT": "/o",
 		"XRUN_RUN_ID": "run", "XRUN_EXPERIMENT": "e", "XRUN_TRIAL_ID": "abc", "XRUN_ATTEMPT": "2", "XRUN_SEED": "7", "XRUN_PARAMS_FILE": "/p.json", "XRUN_OUT": "/o",
 		"XRUN_SETUP_DIR": "/s/key", "XRUN_CHECKPOINT_DIR": "/c/run.e.abc.1",
 		"XRUN_PARAM_MODEL_LR": "1e-05", "XRUN_PARAM_NAME": "x; touch /tmp/pwn #",
@@ -98,6 +98,13 @@ func TestAJobGetsItsParametersThreeWays(t *testing.T) {
 		if got, ok := last[k]; !ok || got != v {
 			t.Errorf("%s is %q, want %q", k, got, v)
 		}
+	}
+	if v, ok := last["CUDA_VISIBLE_DEVICES"]; ok {
+		t.Errorf("CUDA_VISIBLE_DEVICES is %q: the host says which GPUs", v)
+	}
+	e.Needs.GPUs = 0
+	if job, err := jobFor(a, c, place, hosts.Tree{}); err != nil || !slices.Contains(job.Env, "CUDA_VISIBLE_DEVICES=") {
+		t.Errorf("a trial without GPUs sees some: %q, %v", job.Env, err)
 	}
 	if job.Limits != (hosts.Limits{Time: time.Hour, Silence: time.Minute, Grace: time.Second}) || job.ID != "run.e.abc.2" || job.Tree.ID != "t" {
 		t.Errorf("%+v", job)

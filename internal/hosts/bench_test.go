@@ -29,7 +29,7 @@ func BenchmarkLocalNoop(b *testing.B) {
 				b.Error(exit, err)
 				return
 			}
-			if _, _, err := l.Fetch(context.Background(), id, dir+"/"+id, hosts.Want{}); err != nil {
+			if _, err := l.Fetch(context.Background(), id, dir+"/"+id, hosts.Want{}); err != nil {
 				b.Error(err)
 				return
 			}

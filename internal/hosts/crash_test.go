@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/xrun-dev/xrun/internal/citest"
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
@@ -131,7 +133,7 @@ func TestJobSurvivesItsController(t *testing.T) {
 	}
 	until(t, "the end of the supervisor", func() bool { return syscall.Kill(super, 0) != nil })
 	again, waitAgain := watch(t, l, "running") // resume twice = once
-	if second := waitAgain(); second != exit || again.text() != "one\ntwo\n" {
+	if second := waitAgain(); !cmp.Equal(second, exit) || again.text() != "one\ntwo\n" {
 		t.Errorf("second look: %+v, log %q", second, again.text())
 	}
 }

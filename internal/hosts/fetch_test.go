@@ -37,7 +37,8 @@ func TestArtifactsComeBackWhole(t *testing.T) {
 			}
 			_ = os.Remove(dir + "/log")
 		}
-		taken, left, err := l.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 5000})
+		b, err := l.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 5000})
+		taken, left := b.Artifacts, b.Left
 		if err != nil {
 			t.Fatalf("crash %s: %v", crash, err)
 		}
@@ -69,8 +70,8 @@ func TestArtifactsComeBackWhole(t *testing.T) {
 func TestFetchOfJobThatNeverRan(t *testing.T) {
 	l := newLocal(t, nil)
 	dir := t.TempDir()
-	if taken, left, err := l.Fetch(t.Context(), "unheard-of", dir, hosts.Want{}); err != nil || len(taken)+len(left) > 0 {
-		t.Errorf("%q, %q, %v", taken, left, err)
+	if b, err := l.Fetch(t.Context(), "unheard-of", dir, hosts.Want{}); err != nil || len(b.Artifacts)+len(b.Left)+len(b.Kept) > 0 {
+		t.Errorf("%+v, %v", b, err)
 	}
 }
 
@@ -129,7 +130,8 @@ func TestJobShutsAndReplacesItsFiles(t *testing.T) {
 				t.Errorf("it ran, got %+v", exit)
 			}
 			dir := t.TempDir()
-			taken, left, err := l.Fetch(t.Context(), "job", dir, hosts.Want{})
+			b, err := l.Fetch(t.Context(), "job", dir, hosts.Want{})
+			taken, left := b.Artifacts, b.Left
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +156,8 @@ func TestManyArtifactsTakeSeconds(t *testing.T) {
 		t.Fatalf("%+v, %q", exit, log)
 	}
 	began := time.Now()
-	taken, left, err := l.Fetch(t.Context(), "job", t.TempDir(), hosts.Want{})
+	b, err := l.Fetch(t.Context(), "job", t.TempDir(), hosts.Want{})
+	taken, left := b.Artifacts, b.Left
 	if len(taken) != 5000 || left != nil || err != nil {
 		t.Errorf("%d, %q, %v", len(taken), left, err)
 	}

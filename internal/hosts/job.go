@@ -14,6 +14,8 @@ type Job struct {
 	Env    []string
 	Tree   Tree
 	Limits Limits
+	// GPUs are those that it gets to itself, or shares as they say; nil: none.
+	GPUs *GPUNeed
 	// Params is the content of the file that Place.Params names.
 	Params []byte
 	// Setup comes before the command, Evaluate after one that ended well; nil: nothing does.
@@ -83,10 +85,19 @@ type Place struct {
 
 // A Want says which files of an ended job come home besides its log: everything in Place.Out, and what Tree selects of
 // the working directory (slash-separated paths; nil is none). A name that both have is that of Place.Out. Limit bounds
-// the bytes of all of them; 0 is no limit.
+// the bytes of all of them; 0 is no limit. What Keep selects stays on the host for good (nil is nothing).
 type Want struct {
 	Limit int64
 	Tree  func(path string) bool
+	Keep  func(path string) bool
+}
+
+// Brought says what became of the files of an ended job: slash-separated paths, sorted.
+type Brought struct {
+	Artifacts []string // came home
+	Kept      []string // stay on the host, below KeptDir: what was to be kept, and what was Left
+	KeptDir   string   // absolute there
+	Left      []string // would have been more than the limit, or cannot be brought
 }
 
 // Capacity is what a host can take now.
@@ -96,6 +107,10 @@ type Capacity struct {
 	// What the machine has: 0 is not known. Memory is all of it, Disk what is free where the jobs lie; in bytes.
 	CPUs         int
 	Memory, Disk int64
+	// GPUs that serve; each takes the jobs that need one, which take no slot. Note says what does not hold here, or why
+	// there are none.
+	GPUs []GPUInfo
+	Note string
 }
 
 // Phase is where a job stands on its host.
@@ -113,6 +128,8 @@ type Status struct {
 	Phase   Phase
 	PID     int       // of its first process; 0 if unknown
 	Started time.Time // by the host's clock: for display only
+	GPUs    []GPU     // of one that runs
+	Why     string    // of a queued one: what it waits for, if that is more than its turn
 }
 
 // End says how a job ended.
@@ -126,6 +143,7 @@ const (
 	Stopped      End = "stopped"  // we asked for it
 	Vanished     End = "vanished" // its supervisor is gone and left no exit file
 	NeverStarted End = "never_started"
+	GPULost      End = "gpu_lost" // one of its GPUs is not there any more
 )
 
 // An Exit is the outcome of a job.
@@ -138,6 +156,10 @@ type Exit struct {
 	Reason   string // of Stopped: what Stop was given; of Vanished, NeverStarted: what is known
 	// Step is "setup" or "evaluate" where not the command failed or was ended, but that.
 	Step string
+	// GPUs that it had. PeakGPUMB is the most memory that was seen in use on one of them, GPUUtilMean their utilisation
+	// in percent; nil: not known.
+	GPUs                   []GPU
+	PeakGPUMB, GPUUtilMean *float64
 }
 
 // An Observer hears what happens to one job, in order, from one goroutine at a time. Log gets the bytes of the log in

@@ -34,6 +34,7 @@ const (
 	stopTimeout    = "timeout"
 	stopSilence    = "silence"
 	stopNever      = "never_started"
+	stopGPULost    = "gpu_lost"
 	exitTmpPadding = 64
 )
 
@@ -119,6 +120,7 @@ func (d jobDir) readExit() (Exit, bool) {
 	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
 		e.Step = string(step)
 	}
+	d.addGPUs(&e)
 	return e, true
 }
 
@@ -145,6 +147,8 @@ func endOf(why string) (End, string) {
 		return Silent, ""
 	case stopNever:
 		return NeverStarted, ""
+	case stopGPULost:
+		return GPULost, ""
 	}
 	return Stopped, why
 }

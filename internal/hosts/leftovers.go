@@ -9,7 +9,7 @@ import (
 
 // A Leftover is a file or directory below the work directory of a local host that nobody needs.
 type Leftover struct {
-	Kind  string // job, checkpoint, setup, evaluation or trash
+	Kind  string // job, kept, checkpoint, setup, evaluation or trash
 	Path  string
 	Bytes int64
 }
@@ -18,6 +18,7 @@ type Leftover struct {
 // the key of a setup.
 type Needed struct {
 	Job        func(id string) bool
+	Kept       func(id, dir string) bool // what that job left for good
 	Checkpoint func(name string) bool
 	Setup      func(key string) bool
 }
@@ -51,6 +52,7 @@ func Leftovers(workdir string, n Needed) ([]Leftover, error) {
 		needed    func(string) bool
 	}{
 		{"job", dirJobs, job},
+		{"kept", dirKept, func(id string) bool { return n.Kept(id, filepath.Join(home, dirKept, id)) }},
 		{"checkpoint", dirCheckpoints, n.Checkpoint},
 		{"setup", dirSetup, func(name string) bool { key, _, _ := strings.Cut(name, "."); return n.Setup(key) }},
 		{"evaluation", dirEvaluates, func(string) bool { return !idle }}, // any job may want it; it is made again

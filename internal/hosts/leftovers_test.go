@@ -13,7 +13,7 @@ func TestLeftoversAreWhatNobodyNeeds(t *testing.T) {
 	work := t.TempDir()
 	home := filepath.Join(work, hostID())
 	for _, file := range []string{
-		"jobs/open/log", "jobs/done/log", "jobs/alive/lock", "checkpoints/r1.e.t.1/w", "checkpoints/r2.e.t.1/w", "setup/k1/x", "setup/k1.lock", "setup/k2/x",
+		"jobs/open/log", "jobs/done/log", "jobs/alive/lock", "kept/k1/w", "kept/k2/w", "checkpoints/r1.e.t.1/w", "checkpoints/r2.e.t.1/w", "setup/k1/x", "setup/k1.lock", "setup/k2/x",
 		"evaluations/x", "trash/old/log", "spare/s/exit.tmp", "controllers/c1", "supervisor.log", "../another-machine/jobs/done/log",
 	} {
 		name := filepath.Join(home, file)
@@ -34,6 +34,7 @@ func TestLeftoversAreWhatNobodyNeeds(t *testing.T) {
 	}
 	needed := Needed{
 		Job:        func(id string) bool { return id == "open" },
+		Kept:       func(id, dir string) bool { return id == "k1" && filepath.Base(dir) == "k1" },
 		Checkpoint: func(name string) bool { return name == "r1.e.t.1" },
 		Setup:      func(key string) bool { return key == "k2" },
 	}
@@ -49,7 +50,7 @@ func TestLeftoversAreWhatNobodyNeeds(t *testing.T) {
 		}
 		got = append(got, rel)
 	}
-	want := []string{"jobs/done", "checkpoints/r2.e.t.1", "setup/k1", "setup/k1.lock", "trash/old", "spare/s"}
+	want := []string{"jobs/done", "kept/k2", "checkpoints/r2.e.t.1", "setup/k1", "setup/k1.lock", "trash/old", "spare/s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
 	}

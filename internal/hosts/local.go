@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
@@ -34,7 +36,12 @@ var ErrDiskFull = errors.New("disk full")
 type LocalConfig struct {
 	Name    string
 	Workdir string // jobs lie beneath it, by host: a home directory is often shared
-	Slots   int    // jobs that run at once; at least 1
+	Slots   int    // jobs without GPUs that run at once; at least 1
+	// GPUs are those that serve. LeaseDir is where all users of the machine keep the leases of GPUs; default
+	// /tmp/xrun-leases-v1. GPUPause is the longest that a GPU which was busy is left alone; default 30 s.
+	GPUs     GPUChoice
+	LeaseDir string
+	GPUPause time.Duration
 	// Env is NAME=value for every job, after the prelude and before the job's own.
 	Env []string
 	// Shell runs the jobs' scripts; default sh.
@@ -61,12 +68,14 @@ type Local struct {
 	mu     sync.Mutex // guards what follows; held for no longer than a write to a pipe or the start of a process takes
 	closed bool
 	slots  []*slot
+	extra  []*slot // for jobs with GPUs, as many as there were at once
 	queue  []*entry
 	known  map[string]*entry // jobs of ours until they end
 	ports  map[int]bool      // given out lately
 	given  []int             // the same, oldest first
 	spare  []string          // directories ready to be used again
 
+	stock   inventory
 	work    sync.WaitGroup // readers of news, and the deleter
 	trash   chan struct{}  // there is something to delete
 	closing chan struct{}  // closed by Close
@@ -213,8 +222,11 @@ func (l *Local) Close(ctx context.Context) error {
 	l.closed = true
 	queue := l.queue
 	l.queue = nil
-	for _, s := range l.slots {
+	for _, s := range append(slices.Clone(l.slots), l.extra...) {
 		s.release()
+	}
+	if l.stock.wake != nil {
+		l.stock.wake.Stop()
 	}
 	l.mu.Unlock()
 	for _, e := range queue {
@@ -245,6 +257,10 @@ func (l *Local) Capacity(ctx context.Context) (Capacity, error) {
 	if unix.Statfs(l.home, &fs) == nil {
 		c.Disk = int64(fs.Bavail) * int64(fs.Bsize)
 	}
+	if err := l.takeStock(ctx); err != nil {
+		return Capacity{}, err
+	}
+	c.GPUs, c.Note = l.gpuInfos(), l.stock.note
 	return c, ctx.Err()
 }
 

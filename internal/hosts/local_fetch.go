@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -22,28 +23,63 @@ const (
 
 // Fetch brings the log of an ended job to dir/log, those of its steps to dir/setup.log and dir/evaluate.log, and its artifacts to dir/artifacts, whole or not at all. Taken are, in
 // order of their names, the regular files that fit into want.Limit bytes together, directories, and links that stay
-// inside; left names the rest, with a job that is not discarded.
-func (l *Local) Fetch(ctx context.Context, id, dir string, want Want) (artifacts, left []string, err error) {
+// inside. The rest, and what is to be kept, stays here when the job is discarded.
+func (l *Local) Fetch(ctx context.Context, id, dir string, want Want) (Brought, error) {
+	var b Brought
 	if err := validID(id); err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	d := l.dir(id)
 	if err := fetchLog(d.file(fileLog), filepath.Join(dir, fetchedLog)); err != nil {
-		return nil, nil, fmt.Errorf("fetch the log of job %s: %w", id, diskFull(err))
+		return b, fmt.Errorf("fetch the log of job %s: %w", id, diskFull(err))
 	}
 	for _, step := range []string{stepSetup, stepEvaluate} {
 		if err := fetchLog(d.file(step+logSuffix), filepath.Join(dir, step+logSuffix)); err != nil {
-			return nil, nil, fmt.Errorf("fetch the log of %s of job %s: %w", step, id, diskFull(err))
+			return b, fmt.Errorf("fetch the log of %s of job %s: %w", step, id, diskFull(err))
 		}
 	}
 	found, err := d.artifacts(want)
 	if err == nil {
-		artifacts, left, err = fetchArtifacts(ctx, found, filepath.Join(dir, fetchedArtifacts), want.Limit)
+		found, err = l.withKept(id, found)
+	}
+	home, keep := want.split(found)
+	if err == nil {
+		b.Artifacts, b.Left, err = fetchArtifacts(ctx, home, filepath.Join(dir, fetchedArtifacts), want.Limit)
+	}
+	if err == nil {
+		err = l.keep(id, append(keep, named(home, b.Left)...))
+	}
+	if err == nil {
+		b.KeptDir = l.keptDir(id)
+		b.Kept, err = l.kept(id)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("fetch the artifacts of job %s: %w", id, diskFull(err))
+		return b, fmt.Errorf("fetch the artifacts of job %s: %w", id, diskFull(err))
 	}
-	return artifacts, left, nil
+	return b, nil
+}
+
+// split tells what comes home from what stays.
+func (w Want) split(found []artifact) (home, keep []artifact) {
+	for _, a := range found {
+		if w.Keep != nil && !a.mode.IsDir() && a.fits && w.Keep(a.name) {
+			keep = append(keep, a)
+		} else {
+			home = append(home, a)
+		}
+	}
+	return home, keep
+}
+
+// named are the files among found that have these names.
+func named(found []artifact, names []string) []artifact {
+	var out []artifact
+	for _, a := range found {
+		if a.mode.IsRegular() && slices.Contains(names, a.name) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // fetchLog links or copies the log. A job that never ran has none, and neither has one that put something else there.
@@ -147,8 +183,11 @@ func fetchArtifacts(ctx context.Context, found []artifact, to string, limit int6
 // artifacts lists what is wanted: all of out, then of the tree what is selected and has no namesake there.
 func (d jobDir) artifacts(want Want) ([]artifact, error) {
 	found, err := listArtifacts(d.file(dirOut))
-	if err != nil || want.Tree == nil {
+	if err != nil || want.Tree == nil && want.Keep == nil {
 		return found, err
+	}
+	wanted := func(name string) bool {
+		return want.Tree != nil && want.Tree(name) || want.Keep != nil && want.Keep(name)
 	}
 	tree, err := listArtifacts(d.file(dirTree))
 	if err != nil {
@@ -159,7 +198,7 @@ func (d jobDir) artifacts(want Want) ([]artifact, error) {
 		have[a.name] = a.mode.IsDir()
 	}
 	for _, a := range tree {
-		if _, taken := have[a.name]; taken || a.mode.IsDir() || !want.Tree(a.name) {
+		if _, taken := have[a.name]; taken || a.mode.IsDir() || !wanted(a.name) {
 			continue
 		}
 		a.copied = true

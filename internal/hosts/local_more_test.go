@@ -108,9 +108,11 @@ func TestLogComesWhileJobRuns(t *testing.T) {
 	goOn := t.TempDir() + "/go"
 	r, wait := begin(t, l, sh("job", `printf 'half a line'; while ! [ -e `+goOn+` ]; do sleep 0.02; done; echo; head -c 3000000 /dev/zero`))
 	r.waitFor(t, "half a line")
-	if r.pid == 0 || syscall.Kill(r.pid, 0) != nil {
-		t.Errorf("pid %d is none", r.pid)
-	}
+	until(t, "its pid", func() bool { // news of it may come after the first of the log
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.pid != 0 && syscall.Kill(r.pid, 0) == nil
+	})
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +21,8 @@ type entry struct {
 	status  Status        // set before running is closed
 	running chan struct{} // closed when it is known to run
 	failed  string        // why its supervisor could not start it; set before done is closed
+	need    *GPUNeed      // nil: it takes a slot
+	why     string        // it waits, if there is more to say than that; guarded by Local.mu
 	done    chan struct{} // closed when there will be no more news: look at the files
 }
 
@@ -46,18 +49,27 @@ func (s *slot) release() {
 // dispatch hands queued jobs to idle slots. The queue is here and not in the supervisors, so that no job waits behind a
 // long one while another slot is idle. The caller holds l.mu.
 func (l *Local) dispatch() error {
-	for len(l.queue) > 0 && !l.closed {
-		s := l.idle()
+	reserved, full := map[*localGPU]bool{}, false
+	for i := 0; i < len(l.queue) && !l.closed; {
+		e := l.queue[i]
+		if e.need == nil && full {
+			i++
+			continue
+		}
+		s, gpus := l.slotFor(e, reserved)
+		full = full || e.need == nil && s == nil
 		if s == nil {
-			return nil
+			i++
+			continue
 		}
 		if s.cmd == nil {
 			if err := l.hire(s); err != nil {
 				return err
 			}
 		}
-		e := l.queue[0]
-		l.queue = l.queue[1:]
+		if l.queue = slices.Delete(l.queue, i, i+1); gpus != nil {
+			l.assign(e, gpus)
+		}
 		line, err := json.Marshal(e.order)
 		if err != nil {
 			return err
@@ -69,10 +81,29 @@ func (l *Local) dispatch() error {
 	return nil
 }
 
+// slotFor finds a slot for a job, and its GPUs if it needs any. nil: it has to wait.
+func (l *Local) slotFor(e *entry, reserved map[*localGPU]bool) (*slot, []*localGPU) {
+	if e.need == nil {
+		return idle(l.slots), nil
+	}
+	now := time.Now()
+	gpus := l.stock.choose(e, now, reserved)
+	if gpus == nil {
+		l.stock.reserve(e, now, reserved)
+		return nil, nil
+	}
+	s := idle(l.extra)
+	if s == nil {
+		s = &slot{n: len(l.slots) + len(l.extra)}
+		l.extra = append(l.extra, s)
+	}
+	return s, gpus
+}
+
 // idle picks a slot, a living supervisor first.
-func (l *Local) idle() *slot {
+func idle(slots []*slot) *slot {
 	var fresh *slot
-	for _, s := range l.slots {
+	for _, s := range slots {
 		switch {
 		case s.cur != nil:
 		case s.cmd != nil:
@@ -153,7 +184,7 @@ func (l *Local) listen(s *slot, cmd *exec.Cmd, out *os.File) {
 
 // manned says whether any supervisor lives. The caller holds l.mu.
 func (l *Local) manned() bool {
-	for _, s := range l.slots {
+	for _, s := range append(slices.Clone(l.slots), l.extra...) {
 		if s.cmd != nil {
 			return true
 		}
@@ -175,14 +206,33 @@ func (l *Local) heard(s *slot, line string) {
 		first, second, _ := strings.Cut(rest, " ")
 		pid, _ := strconv.Atoi(first)
 		nanos, _ := strconv.ParseInt(second, 10, 64)
-		e.status = Status{Phase: Running, PID: pid, Started: time.Unix(0, nanos)}
+		e.status = Status{Phase: Running, PID: pid, Started: time.Unix(0, nanos), GPUs: e.gpus()}
 		close(e.running)
+		l.proven(e)
 		return
+	case "left":
+		uuid, why, _ := strings.Cut(rest, " ")
+		l.shun(uuid, why, false)
+		l.log.Warn("GPU not free", "job", e.id, "gpu", uuid, "why", why)
+		return
+	case "busy", "broken":
+		if l.closed { // nothing is started any more: its end comes with that of its supervisor
+			return
+		}
+		s.cur = nil
+		l.refused(e, what, rest)
+		if err := l.dispatch(); err != nil {
+			l.log.Error("no supervisor", "slot", s.n, "error", err)
+		}
+		return
+	case "end":
+		l.proven(e)
 	case "fail":
 		e.failed = rest
 		l.log.Error("job not started", "job", e.id, "error", e.failed)
 	}
 	s.cur = nil
+	l.unassign(e)
 	delete(l.known, e.id)
 	close(e.done)
 	if err := l.dispatch(); err != nil {
@@ -199,8 +249,17 @@ func (l *Local) settle(e *entry, why string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.unassign(e)
 	delete(l.known, e.id)
 	close(e.done)
+}
+
+// gpus are those that the job was given.
+func (e *entry) gpus() []GPU {
+	if e.order.GPU == nil {
+		return nil
+	}
+	return e.order.GPU.GPUs
 }
 
 // takeOut makes a job that does not run one that never will. False: it runs, or ran.

@@ -19,15 +19,18 @@ func (l *Local) Start(ctx context.Context, jobs []Job) []error {
 			errs[i] = err
 			continue
 		}
-		if err := l.start(&jobs[i]); err != nil {
+		if err := l.start(ctx, &jobs[i]); err != nil {
 			errs[i] = fmt.Errorf("start job %s: %w", jobs[i].ID, diskFull(err))
 		}
 	}
 	return errs
 }
 
-func (l *Local) start(j *Job) error {
+func (l *Local) start(ctx context.Context, j *Job) error {
 	if err := errors.Join(validID(j.ID), checkArgv(j.Argv), checkTree(j.Tree), checkSteps(j), l.checkCheckpoint(j)); err != nil {
+		return err
+	}
+	if err := l.promise(ctx, j.GPUs); err != nil {
 		return err
 	}
 	env, err := envScript(l.cfg.Env, j.Env)
@@ -35,7 +38,7 @@ func (l *Local) start(j *Job) error {
 		return err
 	}
 	e := &entry{id: j.ID, dir: l.dir(j.ID), running: make(chan struct{}), done: make(chan struct{})}
-	e.order = l.orderFor(e.dir, j)
+	e.need, e.order = j.GPUs, l.orderFor(e.dir, j)
 	if e.order.direct() {
 		env = nil // it does not have to be on disk
 	}
@@ -152,7 +155,7 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 			return err
 		}
 	}
-	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0, j.Argv))
+	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0 || j.GPUs != nil, j.Argv))
 }
 
 // makeNamed makes the directories that Place promised beyond the job's own and that the job is told of.

@@ -30,12 +30,7 @@ func (l *Local) stop(ctx context.Context, id, reason string) error {
 	if _, ok := d.readExit(); ok {
 		return nil
 	}
-	l.mu.Lock()
-	e := l.known[id]
-	waiting := e != nil && l.unqueue(e)
-	l.mu.Unlock()
-	if waiting {
-		l.settle(e, reason)
+	if l.drop(id, reason) {
 		return nil
 	}
 	if err := d.ask(reason); err != nil {
@@ -43,6 +38,9 @@ func (l *Local) stop(ctx context.Context, id, reason string) error {
 	}
 	for {
 		out, err := d.takeOut(reason)
+		if l.drop(id, reason) { // its supervisor gave it back meanwhile
+			return nil
+		}
 		if out || err != nil {
 			return err
 		}
@@ -65,6 +63,18 @@ func (l *Local) stop(ctx context.Context, id, reason string) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// drop takes a job out of the queue, if it is there, and ends it.
+func (l *Local) drop(id, reason string) bool {
+	l.mu.Lock()
+	e := l.known[id]
+	waiting := e != nil && l.unqueue(e)
+	l.mu.Unlock()
+	if waiting {
+		l.settle(e, reason)
+	}
+	return waiting
 }
 
 // ask writes why a job is to be stopped. The first to ask is the one that is heard.

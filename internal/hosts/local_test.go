@@ -19,6 +19,8 @@ func TestMain(m *testing.M) {
 			os.Exit(hosts.Supervise(os.Stdin, os.Stdout, os.Stderr))
 		case "controller":
 			os.Exit(controller(os.Args[2:]))
+		case "gpu-controller":
+			os.Exit(gpuController(os.Args[2:]))
 		}
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // the supervisors of a race test would each take a second to end
@@ -157,7 +159,7 @@ func TestJobRuns(t *testing.T) {
 		t.Errorf("got %+v, log %q", exit, log)
 	}
 	dir := t.TempDir()
-	if _, _, err := l.Fetch(t.Context(), "one", dir, hosts.Want{}); err != nil {
+	if _, err := l.Fetch(t.Context(), "one", dir, hosts.Want{}); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(dir + "/log"); string(b) != log {

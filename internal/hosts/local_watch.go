@@ -32,6 +32,7 @@ type watcher struct {
 	o    Observer
 	log  *os.File
 	last Phase // what o was told
+	wait string
 }
 
 // Watch follows a job until it ended, whoever started it. What its supervisor tells comes at once if it is ours;
@@ -125,13 +126,17 @@ func (w *watcher) tellByNews() {
 	case <-w.e.running:
 		w.tell(w.e.status)
 	default:
-		w.tell(Status{Phase: Queued})
+		w.l.mu.Lock()
+		why := w.e.why
+		w.l.mu.Unlock()
+		w.tell(Status{Phase: Queued, Why: why})
 	}
 }
 
 func (w *watcher) tellByFiles() {
 	if o, ok := w.dir.readOwner(); ok {
-		w.tell(Status{Phase: Running, PID: o.main, Started: o.started})
+		g, _ := w.dir.readGPUs()
+		w.tell(Status{Phase: Running, PID: o.main, Started: o.started, GPUs: g.GPUs})
 	} else {
 		w.tell(Status{Phase: Queued})
 	}
@@ -139,14 +144,14 @@ func (w *watcher) tellByFiles() {
 
 func (w *watcher) tellRan(exit Exit) {
 	if w.last != Running {
-		w.tell(Status{Phase: Running, Started: exit.Started})
+		w.tell(Status{Phase: Running, Started: exit.Started, GPUs: exit.GPUs})
 	}
 }
 
-// tell passes a phase on once.
+// tell passes a phase on once, and what a job waits for each time that it is something else.
 func (w *watcher) tell(s Status) {
-	if s.Phase != w.last {
-		w.last = s.Phase
+	if s.Phase != w.last || s.Why != "" && s.Why != w.wait {
+		w.last, w.wait = s.Phase, s.Why
 		w.o.Status(s)
 	}
 }
@@ -186,6 +191,7 @@ func (w *watcher) vanished(ctx context.Context) (Exit, bool, error) {
 	} else if err := w.dir.endRemains(ctx, o); err != nil {
 		return Exit{}, false, err
 	}
+	w.dir.addGPUs(&exit)
 	if e, ok := w.dir.readExit(); ok { // a file system may have been slow to show it
 		return e, true, nil
 	}
@@ -200,7 +206,8 @@ func (w *watcher) vanished(ctx context.Context) (Exit, bool, error) {
 
 // endRemains ends what carries the marker of a job without supervisor.
 func (d jobDir) endRemains(ctx context.Context, o owner) error {
-	c := crew{main: o.main, marker: d}
+	g, _ := d.readGPUs()
+	c := crew{main: o.main, marker: d, links: g.Links}
 	if c.signal(unix.SIGTERM) == 0 {
 		return nil
 	}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // Withdraw takes a job that waits out of the queue: it never runs, and ends as stopped. One that runs, or ran, is left
 // alone: taken is false.
-func (l *Local) Withdraw(_ context.Context, id, reason string) (taken bool, err error) {
+func (l *Local) Withdraw(ctx context.Context, id, reason string) (taken bool, err error) {
 	if err := validID(id); err != nil {
 		return false, err
 	}
@@ -17,16 +18,26 @@ func (l *Local) Withdraw(_ context.Context, id, reason string) (taken bool, err 
 	if _, err := os.Lstat(string(d)); errors.Is(err, os.ErrNotExist) {
 		return false, l.elsewhere(id)
 	}
-	l.mu.Lock()
-	e := l.known[id]
-	waiting := e != nil && l.unqueue(e)
-	l.mu.Unlock()
-	if waiting {
-		l.settle(e, reason)
+	if l.drop(id, reason) {
 		return true, nil
 	}
-	if taken, err = d.takeOut(reason); err != nil {
-		return false, fmt.Errorf("withdraw job %s: %w", id, diskFull(err))
+	for {
+		taken, err = d.takeOut(reason)
+		if l.drop(id, reason) { // its supervisor gave it back meanwhile
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("withdraw job %s: %w", id, diskFull(err))
+		}
+		_, ran := d.readOwner()
+		_, ended := d.readExit()
+		if taken || ran || ended {
+			return taken, nil
+		}
+		select { // its supervisor has it, and has not decided yet: its GPUs may be busy
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
-	return taken, nil
 }

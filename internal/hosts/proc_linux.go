@@ -68,6 +68,17 @@ type crew struct {
 	root   int // the supervisor's pid, 0 if it is gone
 	main   int // the job's first process, leader of its session; 0 if unknown
 	marker jobDir
+	links  []string   // descriptors that only the job has; whoever else has one is of the job
+	aside  func() int // the session of a child of the supervisor that is no part of the job; nil: there is none
+}
+
+// pids are those of the living processes of the crew.
+func (c crew) pids() map[int]bool {
+	pids := map[int]bool{}
+	for _, m := range c.members() {
+		pids[m.pid] = true
+	}
+	return pids
 }
 
 // signal sends sig to every living process of the crew and says how many there are. Signal 0 only counts.
@@ -99,8 +110,19 @@ func (c crew) members() []stat {
 			}
 		}
 	}
+	aside := 0
+	if c.aside != nil {
+		aside = c.aside()
+	}
 	for _, p := range all {
+		if aside != 0 && p.session == aside {
+			delete(in, p.pid)
+			continue
+		}
 		if sessions[p.session] || sessions[p.group] || c.descends(p, all) {
+			in[p.pid] = true
+		}
+		if len(c.links) > 0 && !in[p.pid] && ours(p.pid) && holds(p.pid, c.links) {
 			in[p.pid] = true
 		}
 	}

@@ -54,7 +54,12 @@ type crew struct {
 	root   int // the supervisor's pid, 0 if it is gone
 	main   int // the job's first process, leader of its group; 0 if unknown
 	marker jobDir
+	links  []string
+	aside  func() int
 }
+
+// pids are not known here, and nobody needs them: these systems have no GPUs that nvidia-smi knows.
+func (c crew) pids() map[int]bool { return nil }
 
 // signal sends sig to the crew and says whether there is any. Signal 0 only asks.
 func (c crew) signal(sig unix.Signal) int {

@@ -55,19 +55,25 @@ func (r *run) spawn(env int) (pid int, err error) {
 	marker := markerName + "=" + string(r.dir)
 	tree := r.dir.file(dirTree)
 	if r.direct() {
-		argv, all := unpack(r.Argv), r.s.env.with(append(unpack(r.Env), marker, "PWD="+tree))
+		last := []string{marker, "PWD=" + tree}
+		if r.grip != nil {
+			last = append(last, r.grip.env())
+			files = r.grip.lend(files)
+		}
+		argv, all := unpack(r.Argv), r.s.env.with(append(unpack(r.Env), last...))
 		if path := lookPath(argv[0], all); path != "" {
 			pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: tree, Env: all, Files: files, Sys: sys})
 			if err == nil {
 				return pid, nil
 			}
 		}
-		if env, err = r.writeEnv(); err != nil {
+		if env, err = r.writeEnv(); err == nil {
+			env, err = r.withGPUs(env)
+		}
+		if err != nil {
 			return 0, err
 		}
-		if env >= 0 {
-			defer unix.Close(env)
-		}
+		defer func() { _ = closeIf(env) }()
 	}
 	return r.spawnScript(r.dir.file(fileJob), env, r.log)
 }
@@ -81,6 +87,11 @@ func (o order) writeEnv() (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	return o.nameless(text)
+}
+
+// nameless makes an open file that is read from its beginning and has no name: only the job has its secrets.
+func (o order) nameless(text []byte) (int, error) {
 	fd, err := open(o.dir.file(fileEnv), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return -1, err

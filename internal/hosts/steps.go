@@ -15,6 +15,7 @@ import (
 // The steps of a job beside its command. Each has a script of its name in the job directory, its environment in a file
 // that is gone when the job starts, and a log.
 const (
+	stepCommand  = "command" // no step beside itself: only in lists of all of them
 	stepSetup    = "setup"
 	stepEvaluate = "evaluate"
 	envSuffix    = ".env"
@@ -52,7 +53,7 @@ func (l *Local) checkCheckpoint(j *Job) error {
 // stageSteps writes what the supervisor needs for the steps of a job, and puts them into its order.
 func (l *Local) stageSteps(d jobDir, j *Job, o *order) error {
 	if s := j.Setup; s != nil {
-		if err := l.stageStep(d, stepSetup, d.file(dirTree), s.Step); err != nil {
+		if err := l.stageStep(d, stepSetup, d.file(dirTree), s.Step, j.GPUs != nil); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(filepath.Join(l.home, dirSetup), 0o700); err != nil {
@@ -61,7 +62,7 @@ func (l *Local) stageSteps(d jobDir, j *Job, o *order) error {
 		o.Setup = &setupOrder{Dir: []byte(filepath.Join(l.home, dirSetup, s.Key)), Time: s.Time}
 	}
 	if e := j.Evaluate; e != nil {
-		if err := l.stageStep(d, stepEvaluate, d.file(dirEval), e.Step); err != nil {
+		if err := l.stageStep(d, stepEvaluate, d.file(dirEval), e.Step, j.GPUs != nil); err != nil {
 			return err
 		}
 		file, sum, err := l.keepTree(e.Tree)
@@ -73,7 +74,8 @@ func (l *Local) stageSteps(d jobDir, j *Job, o *order) error {
 	return nil
 }
 
-func (l *Local) stageStep(d jobDir, name, dir string, s Step) error {
+// stageStep writes a step's script and what it reads. Where there are GPUs, the supervisor adds to that.
+func (l *Local) stageStep(d jobDir, name, dir string, s Step, gpus bool) error {
 	env, err := envScript(l.cfg.Env, s.Env)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -83,7 +85,7 @@ func (l *Local) stageStep(d jobDir, name, dir string, s Step) error {
 			return err
 		}
 	}
-	return writeSmall(d.file(name), script(dir, l.id, l.cfg.Prelude, len(env) > 0, s.Argv))
+	return writeSmall(d.file(name), script(dir, l.id, l.cfg.Prelude, len(env) > 0 || gpus, s.Argv))
 }
 
 // keepTree stores the list of files of an evaluation outside of the job, which could change it, and tells its digest,

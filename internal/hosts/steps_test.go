@@ -42,7 +42,7 @@ func ended(t *testing.T, l *hosts.Local, j hosts.Job) (hosts.Exit, string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, _, err := l.Fetch(t.Context(), j.ID, dir, hosts.Want{}); err != nil {
+	if _, err := l.Fetch(t.Context(), j.ID, dir, hosts.Want{}); err != nil {
 		t.Fatal(err)
 	}
 	return exit, dir

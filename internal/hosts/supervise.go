@@ -3,6 +3,7 @@ package hosts
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type order struct {
 	// The steps beside the command.
 	Setup    *setupOrder    `json:",omitempty"`
 	Evaluate *evaluateOrder `json:",omitempty"`
+	GPU      *gpuOrder      `json:",omitempty"`
 
 	dir jobDir
 }
@@ -136,17 +138,46 @@ func (s *supervisor) take(o order) {
 	}
 	_, started := o.dir.readOwner()
 	_, ended := o.dir.readExit()
+	var g *grip
 	if !started && !ended {
-		if err = s.run(o); err != nil {
+		if o.GPU != nil {
+			g, err = s.grip(o)
+		}
+		if err == nil {
+			err = s.run(o, g)
+		}
+		if err != nil && !softly(err) {
 			fmt.Fprintf(s.err, "%s %s: %v\n", time.Now().Format(time.RFC3339), o.dir, err)
 		}
 	}
 	_ = syscall.Close(lock)
-	if err != nil {
-		s.tell("fail %v", err)
-		return
+	if g != nil {
+		s.giveBack(g)
 	}
-	s.tell("end")
+	s.conclude(err)
+}
+
+// softly: a GPU cannot be had, and the job may have to wait.
+func softly(err error) bool {
+	var busy *busyError
+	var broken *brokenError
+	return errors.As(err, &busy) || errors.As(err, &broken)
+}
+
+// conclude tells how an order came out.
+func (s *supervisor) conclude(err error) {
+	var busy *busyError
+	var broken *brokenError
+	switch {
+	case errors.As(err, &busy):
+		s.tell("busy %s %s", busy.uuid, busy.why)
+	case errors.As(err, &broken):
+		s.tell("broken %s %s", broken.uuid, broken.why)
+	case err != nil:
+		s.tell("fail %v", err)
+	default:
+		s.tell("end")
+	}
 }
 
 // tell writes one line of news. Nobody may be there to read it.

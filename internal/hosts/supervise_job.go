@@ -26,7 +26,8 @@ const (
 type run struct {
 	order
 	s        *supervisor
-	log, tmp int // descriptors
+	grip     *grip // of its GPUs; nil: it has none
+	log, tmp int   // descriptors
 	crew     crew
 	pidFile  int
 	started  time.Time // monotonic too
@@ -39,7 +40,8 @@ type run struct {
 	code     int
 	over     bool // the first process has ended
 	alone    bool // and nothing else that is ours to wait for is left
-	stopping bool // TERM was sent
+	asked    bool // the job is to end, whatever would come next
+	stopping bool // TERM was sent, to the job or to what a step of it left
 	killing  bool // KILL was sent
 	deadline time.Time
 	size     int64     // of the log
@@ -54,8 +56,8 @@ type reaped struct {
 }
 
 // run runs one job from pid file to exit file. The lock is ours. An error means that nothing was started.
-func (s *supervisor) run(o order) error {
-	r := &run{order: o, s: s}
+func (s *supervisor) run(o order, g *grip) error {
+	r := &run{order: o, s: s, grip: g}
 	var err error
 	if r.log, err = open(o.dir.file(fileLog), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
 		return err
@@ -73,14 +75,15 @@ func (s *supervisor) run(o order) error {
 	if err != nil {
 		return err
 	}
-	if env >= 0 {
-		defer unix.Close(env)
-	}
 	envs, err := o.stepEnvs()
 	if err != nil {
+		return errors.Join(err, closeIf(env))
+	}
+	envs[stepCommand] = env
+	defer closeAll(envs)
+	if err := r.showGPUs(envs); err != nil {
 		return err
 	}
-	defer closeAll(envs)
 	if r.pidFile, err = open(o.dir.file(filePID), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND); err != nil {
 		return err
 	}
@@ -92,15 +95,21 @@ func (s *supervisor) run(o order) error {
 		return err
 	}
 	r.crew = crew{root: s.self.pid, marker: o.dir}
+	if g != nil {
+		r.crew.links, r.crew.aside = g.record.Links, g.smi.session
+	}
 	if o.Setup != nil && !r.setup(envs[stepSetup]) {
 		return r.record()
 	}
-	r.command(env)
-	if o.Evaluate != nil && r.code == 0 && !r.stopping {
+	r.command(envs[stepCommand])
+	if o.Evaluate != nil && r.code == 0 && !r.asked {
 		r.evaluate(envs[stepEvaluate])
 	}
+	if g != nil && r.code != 0 && !r.asked && !s.spent && g.fellOff() {
+		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too
+	}
 	err = r.record()
-	if err == nil && r.code == 0 && !r.stopping && len(o.Checkpoint) > 0 {
+	if err == nil && r.code == 0 && !r.asked && len(o.Checkpoint) > 0 {
 		_ = removeAll(string(o.Checkpoint)) // gc finds what is left
 	}
 	return err
@@ -108,7 +117,7 @@ func (s *supervisor) run(o order) error {
 
 // command runs what the job is for.
 func (r *run) command(env int) {
-	r.over, r.alone, r.limit, r.quiet, r.began = false, false, r.Time, r.Silence, time.Now()
+	r.begin(r.Time, r.Silence)
 	r.warns = r.Signal != 0
 	defer func() { r.warns = false }()
 	main, err := r.spawn(env)
@@ -121,6 +130,12 @@ func (r *run) command(env int) {
 	_ = writeAll(r.pidFile, fmt.Appendf(nil, "%d\n", main))
 	r.crew.main = main
 	r.follow(main)
+}
+
+// begin is for each step: nothing of it has happened yet.
+func (r *run) begin(limit, quiet time.Duration) {
+	r.over, r.alone, r.stopping, r.killing = false, false, false, false
+	r.limit, r.quiet, r.began = limit, quiet, time.Now()
 }
 
 type fdWriter int
@@ -175,6 +190,7 @@ func (r *run) follow(main int) {
 		defer t.Stop()
 		watch, r.grewAt = t.C, r.began
 	}
+	sample := r.sampler()
 	tick := time.NewTicker(time.Hour) // only while something is being ended
 	defer tick.Stop()
 	pressing := false
@@ -200,12 +216,17 @@ func (r *run) follow(main int) {
 			}
 		case <-beat.C:
 			r.beat()
+		case <-sample:
+			r.sample()
+		case now := <-r.looked():
+			r.learn(now)
 		}
 		if r.stopping && !pressing {
 			pressing = true
 			tick.Reset(pressEvery)
 		}
 	}
+	r.grip.lookAway()
 }
 
 func (r *run) reaped(x reaped) {
@@ -213,6 +234,9 @@ func (r *run) reaped(x reaped) {
 		r.over, r.code, r.took = true, x.code, time.Since(r.began)
 	}
 	r.alone = x.alone
+	if !r.stopping && r.onlyLooked() {
+		return
+	}
 	if !r.alone && !r.stopping { // what a job leaves behind ends with it
 		r.term(min(r.grace(), leftoverGrace))
 	}
@@ -277,6 +301,7 @@ func (r *run) end(why string) {
 	if r.over || r.stopping {
 		return
 	}
+	r.asked = true
 	if err := writeSmall(r.dir.file(fileStop), []byte(why)); err != nil {
 		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
 	}
@@ -284,6 +309,7 @@ func (r *run) end(why string) {
 }
 
 func (r *run) term(grace time.Duration) {
+	r.grip.stopSampling()
 	r.stopping, r.deadline = true, time.Now().Add(grace)
 	r.crew.signal(unix.SIGTERM)
 	r.crew.signal(unix.SIGCONT) // what is suspended cannot hear TERM
@@ -301,6 +327,11 @@ func (r *run) beat() {
 	if err := writeSmall(r.dir.file(fileBeat), nil); err == nil {
 		now := time.Now()
 		_ = os.Chtimes(r.dir.file(fileBeat), now, now)
+	}
+	if r.grip != nil {
+		for _, l := range r.grip.leases {
+			l.touch()
+		}
 	}
 }
 

@@ -40,10 +40,15 @@ func (o order) stepEnvs() (map[string]int, error) {
 
 func closeAll(fds map[string]int) {
 	for _, fd := range fds {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
+		_ = closeIf(fd)
 	}
+}
+
+func closeIf(fd int) error {
+	if fd < 0 {
+		return nil
+	}
+	return unix.Close(fd)
 }
 
 // setup runs the setup of the job, unless that was done before. False: the job ends here.
@@ -55,7 +60,7 @@ func (r *run) setup(env int) bool {
 	}
 	defer unix.Close(lock)
 	for errors.Is(flock(lock, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
-		if r.heed(); r.stopping {
+		if r.heed(); r.asked {
 			r.code = 128 + int(unix.SIGTERM)
 			return false
 		}
@@ -76,8 +81,15 @@ func (r *run) setup(env int) bool {
 	return true
 }
 
+// errUnending ends a job at a step: whoever waits for what was left would wait for the children of the next step too.
+var errUnending = errors.New("something that was started does not end, not even when it is killed")
+
 // evaluate measures what the command left, when all of it is gone: what it says is what counts.
 func (r *run) evaluate(env int) {
+	if r.s.spent {
+		r.broken(stepEvaluate, errUnending)
+		return
+	}
 	dir := r.dir.file(dirEval)
 	t, err := untouchedTree(string(r.Evaluate.Tree), r.Evaluate.SHA256)
 	if err == nil {
@@ -162,9 +174,8 @@ func (r *run) step(name string, env int, limit time.Duration) bool {
 	defer unix.Close(log)
 	r.enter(name)
 	took, main := r.took, r.crew.main
-	r.over, r.alone, r.limit, r.quiet = false, false, limit, 0
 	began := r.began
-	r.began = time.Now()
+	r.begin(limit, 0)
 	pid, err := r.spawnScript(r.dir.file(name), env, log)
 	if err != nil {
 		fmt.Fprintf(fdWriter(log), "xrun: %s: %v\n", r.Shell, err)
@@ -175,10 +186,13 @@ func (r *run) step(name string, env int, limit time.Duration) bool {
 	r.crew.main = pid
 	r.follow(pid)
 	r.took, r.crew.main, r.began = took, main, began
-	if r.code == 0 && !r.stopping {
+	if r.s.spent && r.code == 0 {
+		return r.broken(name, errUnending)
+	}
+	if r.code == 0 && !r.asked {
 		_ = os.Remove(r.dir.file(fileStep))
 	}
-	return r.code == 0 && !r.stopping
+	return r.code == 0 && !r.asked
 }
 
 // spawnScript starts a script of the job directory in a session of its own.
@@ -191,7 +205,7 @@ func (r *run) spawnScript(script string, env, log int) (pid int, err error) {
 	}
 	attr := &syscall.ProcAttr{
 		Env:   r.s.env.with([]string{markerName + "=" + string(r.dir)}),
-		Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: r.grip.lend(files), Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	return syscall.ForkExec(r.Shell, []string{r.Shell, script}, attr)
 }

@@ -115,7 +115,7 @@ func writeEvents(w io.Writer, events iter.Seq2[Event, error]) (ArchiveFile, erro
 		if e.Type == (RunImported{}).EventType() {
 			continue
 		}
-		e.Seq = 0
+		e.Seq, e.Body = 0, withoutPlaces(e.Body)
 		line, err := json.Marshal(e)
 		if err != nil {
 			return f, fmt.Errorf("event %s: %w", e.Type, err)
@@ -128,6 +128,23 @@ func writeEvents(w io.Writer, events iter.Seq2[Event, error]) (ArchiveFile, erro
 	err := b.Flush()
 	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return f, err
+}
+
+// withoutPlaces leaves out where files stayed on a host: elsewhere that is no place of theirs.
+func withoutPlaces(b Body) Body {
+	switch b := b.(type) {
+	case AttemptFinished:
+		b.KeptDir = ""
+		return b
+	case TrialFinished:
+		if b.Reused != nil {
+			from := *b.Reused
+			from.Outcome.KeptDir = ""
+			b.Reused = &from
+		}
+		return b
+	}
+	return b
 }
 
 // gather lists the files of the run, and of the earlier attempts whose results it reused.

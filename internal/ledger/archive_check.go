@@ -36,6 +36,7 @@ func checkArchivePath(name, run string) error {
 // A reviewer looks at the events of a run on their way into or out of an archive.
 type reviewer struct {
 	run    string
+	strict bool // what comes in, and not what goes out
 	n      int
 	open   map[Attempt]bool
 	reused map[string]bool // directories of attempts of earlier runs
@@ -96,7 +97,10 @@ func (r *reviewer) outcome(o AttemptFinished) error {
 			return fmt.Errorf("event %d: log: %w", r.n, err)
 		}
 	}
-	for _, a := range o.Artifacts {
+	if r.strict && o.KeptDir != "" {
+		return fmt.Errorf("event %d: files of it are said to be in %q, on this machine", r.n, o.KeptDir)
+	}
+	for _, a := range slices.Concat(o.Artifacts, o.Kept) {
 		if path.Clean(a) != a || !filepath.IsLocal(a) || strings.ContainsRune(a, 0) {
 			return fmt.Errorf("event %d: artifact %q is no path within its directory", r.n, a)
 		}

@@ -188,6 +188,7 @@ func (i *ArchiveInfo) checkFiles() error {
 
 func (a *Archive) readEvents(r io.Reader) error {
 	seen := newReviewer(a.Info.Run)
+	seen.strict = true
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxManifest)
 	for s.Scan() {

@@ -32,6 +32,7 @@ func runOf(run string) []Body {
 		AttemptIntended{Attempt: a, Host: "gpu", Job: run + "-j"},
 		AttemptFinished{
 			Attempt: a, Host: "gpu", State: Succeeded, Log: "runs/" + run + "/train/t1/attempt-1/log", Artifacts: []string{"model"},
+			Kept: []string{"large"}, KeptDir: "/home/ann/.cache/kept",
 		},
 		TrialFinished{Key: archivedTrial, State: Succeeded, Attempt: 1},
 		RunFinished{Outcome: "done"},
@@ -106,6 +107,11 @@ func TestARunGoesFromOneLedgerIntoAnother(t *testing.T) {
 	if b, ok := events[0].Body.(RunImported); !ok || b.From != "ann@lab" || b.Omitted != 1 || events[0].Seq != 2 {
 		t.Errorf("%+v", events[0])
 	}
+	for _, e := range events {
+		if b, ok := e.Body.(AttemptFinished); ok && (b.KeptDir != "" || len(b.Kept) != 1) {
+			t.Errorf("what stayed on a host of theirs: %q in %q", b.Kept, b.KeptDir)
+		}
+	}
 	if len(events) != len(runOf(""))+1 || events[1].At.Year() != 2026 {
 		t.Errorf("%d events, the first of %v", len(events), events[1].At)
 	}
@@ -140,7 +146,7 @@ func TestAnImportedResultStandsBehindOurs(t *testing.T) {
 	if _, err := take(t, l, dir, archive); err != nil {
 		t.Fatal(err)
 	}
-	if r := must[[]Result](t)(l.Results(t.Context())); len(r) != 1 || r[0].Run != archived {
+	if r := results(t, l); len(r) != 1 || r[0].Run != archived {
 		t.Errorf("theirs alone: %+v", r)
 	}
 	other, ours := t.TempDir(), "20260101-000000-bbbb"
@@ -150,8 +156,8 @@ func TestAnImportedResultStandsBehindOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		r, points := must[[]Result](t)(m.Results(t.Context())), must[map[string]string](t)(m.Points(t.Context()))
-		if len(r) != 1 || r[0].Run != ours || points["p1"] != "t1" {
+		r, points := results(t, m), collect(t, m.Points(t.Context()))
+		if len(r) != 1 || r[0].Run != ours || len(points) != 1 || points[0].Trial != "t1" {
 			t.Errorf("ours before: %+v %v", r, points)
 		}
 		if err := m.Rebuild(t.Context()); err != nil {
@@ -318,6 +324,7 @@ func TestWhatNoArchiveMayIsRefusedWithNothingChanged(t *testing.T) {
 		"a log elsewhere":     swap(`"log":"runs/`, `"log":"../runs/`),
 		"an absolute log":     swap(`"log":"runs/`, `"log":"/etc/runs/`),
 		"an artifact up":      swap(`"artifacts":["model"]`, `"artifacts":["../../../../ledger.db"]`),
+		"a place of ours":     swap(`"artifacts":["model"]`, `"artifacts":["model"],"kept":["id_rsa"],"kept_dir":"/home/bob/.ssh"`),
 		"no JSON":             swap(`{"seq":0,`, `{`+"\x00"),
 		"an unknown type":     swap(`"type":"run_finished"`, `"type":"run_blessed"`),
 		"bodies of no sense":  swap(`"type":"run_finished"`, `"type":"warning","version":7`),

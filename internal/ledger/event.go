@@ -237,11 +237,13 @@ type (
 		Picks       map[string]string `json:"picks"` // by metric: which of its values was taken
 		PeakGPUMB   *float64          `json:"peak_gpu_mb"`
 		GPUUtilMean *float64          `json:"gpu_util_mean"`
-		Log         string            `json:"log"`       // relative to the state directory
-		Artifacts   []string          `json:"artifacts"` // paths relative to the attempt's artifacts directory, sorted
-		Partial     bool              `json:"partial"`   // the metrics are of a trial that did not end well
-		Twin        bool              `json:"twin"`      // another attempt's result counts (superseded)
-		Notes       []string          `json:"notes"`     // near misses, doubtful lines, files left behind
+		Log         string            `json:"log"`                // relative to the state directory
+		Artifacts   []string          `json:"artifacts"`          // paths relative to the attempt's artifacts directory, sorted
+		Kept        []string          `json:"kept,omitempty"`     // those that stayed on the host, below KeptDir
+		KeptDir     string            `json:"kept_dir,omitempty"` // absolute there
+		Partial     bool              `json:"partial"`            // the metrics are of a trial that did not end well
+		Twin        bool              `json:"twin"`               // another attempt's result counts (superseded)
+		Notes       []string          `json:"notes"`              // near misses, doubtful lines, files left behind
 	}
 	// TrialFinished is the final state of a trial.
 	TrialFinished struct {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,6 +67,23 @@ func must[T any](t testing.TB) func(T, error) T {
 		}
 		return v
 	}
+}
+
+func collect[T any](t testing.TB, rows iter.Seq2[T, error]) []T {
+	t.Helper()
+	var out []T
+	for r, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func results(t testing.TB, l *Ledger) []Result {
+	t.Helper()
+	return collect(t, l.Results(t.Context()))
 }
 
 func all(t testing.TB, l *Ledger, run string) []Event {

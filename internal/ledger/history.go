@@ -2,8 +2,11 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 )
 
 // A Result is the newest result under a trial id.
@@ -13,75 +16,88 @@ type Result struct {
 	Experiment string
 	State      State
 	Code       string
-	Parts      map[string]string
 	DurationS  float64
 }
 
 // Results yields the newest result of every trial id.
-func (l *Ledger) Results(ctx context.Context) ([]Result, error) {
+func (l *Ledger) Results(ctx context.Context) iter.Seq2[Result, error] {
+	const query = `SELECT trial, run, experiment, state, code, duration_s FROM results`
+	return stream(ctx, l.db, query, func(rows *sql.Rows, r *Result) error {
+		return rows.Scan(&r.Trial, &r.Run, &r.Experiment, &r.State, &r.Code, &r.DurationS)
+	})
+}
+
+// A PointResult is the result of the newest trial at a point of an experiment (TrialPlanned.Point).
+type PointResult struct {
+	Point string
+	Result
+	parts string
+}
+
+// Parts are those that the trial was planned with.
+func (r PointResult) Parts() (map[string]string, error) {
+	var parts map[string]string
+	if err := json.Unmarshal([]byte(r.parts), &parts); err != nil {
+		return nil, fmt.Errorf("read ledger: trial %s: %w", r.Trial, err)
+	}
+	return parts, nil
+}
+
+// Points yields the newest trial at every point of every experiment, where it has a result.
+func (l *Ledger) Points(ctx context.Context) iter.Seq2[PointResult, error] {
+	const query = `SELECT p.point, r.trial, r.run, r.experiment, r.state, r.code, r.duration_s, r.parts FROM points p JOIN results r ON r.trial = p.trial`
+	return stream(ctx, l.db, query, func(rows *sql.Rows, r *PointResult) error {
+		return rows.Scan(&r.Point, &r.Trial, &r.Run, &r.Experiment, &r.State, &r.Code, &r.DurationS, &r.parts)
+	})
+}
+
+// stream yields the rows of a query one by one: a ledger holds more than memory should.
+func stream[T any](ctx context.Context, db *sql.DB, query string, scan func(*sql.Rows, *T) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		if db == nil {
+			return
+		}
+		rows, err := db.QueryContext(ctx, query)
+		if err != nil {
+			yield(none, readError(err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var row T
+			if err := scan(rows, &row); err != nil {
+				yield(none, readError(err))
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(none, readError(err))
+		}
+	}
+}
+
+// Code lists the files of an earlier code; nil if the ledger does not know it.
+func (l *Ledger) Code(ctx context.Context, id string) ([]CodeFile, error) {
 	if l.db == nil {
 		return nil, nil
 	}
-	rows, err := l.db.QueryContext(ctx, `SELECT trial, run, experiment, state, code, parts, duration_s FROM results`)
+	var text string
+	err := l.db.QueryRowContext(ctx, `SELECT files FROM codes WHERE code = ?`, id).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, readError(err)
 	}
-	defer rows.Close()
-	var out []Result
-	for rows.Next() {
-		var r Result
-		var parts string
-		if err := rows.Scan(&r.Trial, &r.Run, &r.Experiment, &r.State, &r.Code, &parts, &r.DurationS); err != nil {
-			return nil, readError(err)
-		}
-		if err := json.Unmarshal([]byte(parts), &r.Parts); err != nil {
-			return nil, fmt.Errorf("read ledger: trial %s: %w", r.Trial, err)
-		}
-		out = append(out, r)
+	var files []CodeFile
+	if err := json.Unmarshal([]byte(text), &files); err != nil {
+		return nil, fmt.Errorf("read ledger: code %s: %w", id, err)
 	}
-	return out, rows.Err()
-}
-
-// Points maps every point of every experiment (TrialPlanned.Point) to the newest trial there.
-func (l *Ledger) Points(ctx context.Context) (map[string]string, error) {
-	return l.pairs(ctx, `SELECT point, trial FROM points`)
-}
-
-func (l *Ledger) pairs(ctx context.Context, query string) (map[string]string, error) {
-	out := map[string]string{}
-	if l.db == nil {
-		return out, nil
-	}
-	rows, err := l.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, readError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var k, v string
-		if err := rows.Scan(&k, &v); err != nil {
-			return nil, readError(err)
-		}
-		out[k] = v
-	}
-	return out, rows.Err()
-}
-
-// Codes maps every code id to its files.
-func (l *Ledger) Codes(ctx context.Context) (map[string][]CodeFile, error) {
-	texts, err := l.pairs(ctx, `SELECT code, files FROM codes`)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string][]CodeFile, len(texts))
-	for id, text := range texts {
-		var files []CodeFile
-		if err := json.Unmarshal([]byte(text), &files); err != nil {
-			return nil, fmt.Errorf("read ledger: code %s: %w", id, err)
-		}
-		out[id] = files
-	}
-	return out, nil
+	return append([]CodeFile{}, files...), nil
 }
 
 // Reusable returns the outcome that a trial id can be reused with, and the series that go with it; nil if it has no

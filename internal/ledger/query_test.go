@@ -67,11 +67,11 @@ func TestASuccessStaysOverLaterFailures(t *testing.T) {
 	l := open(t, t.TempDir())
 	k := trialKey("e", 1)
 	state := func() State {
-		results := must[[]Result](t)(l.Results(t.Context()))
-		if len(results) != 1 {
-			t.Fatalf("%+v", results)
+		rs := results(t, l)
+		if len(rs) != 1 {
+			t.Fatalf("%+v", rs)
 		}
-		return results[0].State
+		return rs[0].State
 	}
 	night := func(run string, s State) {
 		add(t, l, run, RunStarted{})
@@ -83,7 +83,7 @@ func TestASuccessStaysOverLaterFailures(t *testing.T) {
 	}
 	night("2", Succeeded)
 	night("3", Failed)
-	if r := must[[]Result](t)(l.Results(t.Context()))[0]; r.State != Succeeded || r.Run != "2" || r.Parts["seed"] != "0" || r.Code != "c" || r.DurationS != 1 {
+	if r := results(t, l)[0]; r.State != Succeeded || r.Run != "2" || r.Code != "c" || r.DurationS != 1 {
 		t.Errorf("%+v", r)
 	}
 	night("4", Succeeded)
@@ -127,8 +127,18 @@ func TestPointsNameTheNewestTrialThere(t *testing.T) {
 	add(t, l, "2", attempted(trialKey("e", 2), "p", Failed)...)
 	add(t, l, "2", planned(trialKey("e", 3), "q"), TrialFinished{Key: trialKey("e", 3), State: NotRun})
 	add(t, l, "3", RunStarted{}, planned(trialKey("e", 4), "p"), intended(trialKey("e", 4), 1))
-	if diff := cmp.Diff(map[string]string{"p": "t2"}, must[map[string]string](t)(l.Points(t.Context()))); diff != "" {
-		t.Error(diff)
+	got := collect(t, l.Points(t.Context()))
+	if len(got) != 1 || got[0].Point != "p" || got[0].Trial != "t2" || got[0].State != Failed || got[0].Code != "c" || got[0].DurationS != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if parts := must[map[string]string](t)(got[0].Parts()); parts["seed"] != "0" {
+		t.Errorf("parts %v", parts)
+	}
+	for r, err := range l.Points(t.Context()) {
+		if err != nil || r.Point == "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		break // whoever has read enough may stop
 	}
 }
 
@@ -137,8 +147,10 @@ func TestCodesAreKeptOnce(t *testing.T) {
 	files := []CodeFile{{Path: "a", Mode: "100644", SHA256: "1", Size: 3}, {Path: "b", Ignored: true}}
 	add(t, l, "1", CodeStored{ID: "c", Files: files}, CodeStored{ID: "empty"})
 	add(t, l, "2", CodeStored{ID: "c"})
-	if diff := cmp.Diff(map[string][]CodeFile{"c": files, "empty": nil}, must[map[string][]CodeFile](t)(l.Codes(t.Context()))); diff != "" {
-		t.Error(diff)
+	for id, want := range map[string][]CodeFile{"c": files, "empty": {}, "unknown": nil} {
+		if diff := cmp.Diff(want, must[[]CodeFile](t)(l.Code(t.Context(), id))); diff != "" {
+			t.Errorf("%s:\n%s", id, diff)
+		}
 	}
 }
 
@@ -204,8 +216,8 @@ func TestAttemptsWithoutAnOutcomeAreOpen(t *testing.T) {
 func TestAnEmptyReaderKnowsNothing(t *testing.T) {
 	l := openReader(t, t.TempDir())
 	ctx := t.Context()
-	if n := len(must[[]Run](t)(l.Runs(ctx))) + len(must[[]Result](t)(l.Results(ctx))) + len(must[map[string]string](t)(l.Points(ctx))) +
-		len(must[map[string][]CodeFile](t)(l.Codes(ctx))) + len(must[[]OpenAttempt](t)(l.OpenAttempts(ctx))) + len(must[[]Event](t)(l.Skipped(ctx, "r"))) + len(all(t, l, "r")); n != 0 {
+	if n := len(must[[]Run](t)(l.Runs(ctx))) + len(results(t, l)) + len(collect(t, l.Points(ctx))) +
+		len(must[[]CodeFile](t)(l.Code(ctx, "c"))) + len(must[[]OpenAttempt](t)(l.OpenAttempts(ctx))) + len(must[[]Event](t)(l.Skipped(ctx, "r"))) + len(all(t, l, "r")); n != 0 {
 		t.Errorf("it knows %d things", n)
 	}
 	if must[string](t)(l.Previous(ctx, "r", []string{"e"})) != "" || must[*ReusedFrom](t)(l.Reusable(ctx, "t")) != nil {

@@ -256,7 +256,12 @@ func (e *NoRunError) Error() string {
 }
 
 // Hint says what to do.
-func (e *NoRunError) Hint() string { return "`xrun runs` lists them" }
+func (e *NoRunError) Hint() string {
+	if e.Arg == "last" {
+		return "`xrun run` makes one; --state names another state directory"
+	}
+	return "`xrun runs` lists them"
+}
 
 // Find resolves a RUN argument: an id, a unique prefix of one, or "last", the newest that was not skipped.
 func (l *Ledger) Find(ctx context.Context, arg string) (Run, error) {

@@ -10,11 +10,13 @@ type Used struct {
 	Setups map[string][]string
 	// Logs are, by run, the logs of earlier attempts whose results it reused, below the state directory.
 	Logs map[string][]string
+	// Kept are the runs that reused a result some files of which stayed in this directory of a host.
+	Kept map[string][]string
 }
 
 // Used lists what the runs of the ledger refer to.
 func (l *Ledger) Used(ctx context.Context) (*Used, error) {
-	u := &Used{Jobs: map[string][]string{}, Setups: map[string][]string{}, Logs: map[string][]string{}}
+	u := &Used{Jobs: map[string][]string{}, Setups: map[string][]string{}, Logs: map[string][]string{}, Kept: map[string][]string{}}
 	for _, q := range []struct {
 		into  map[string][]string
 		query string
@@ -23,6 +25,8 @@ func (l *Ledger) Used(ctx context.Context) (*Used, error) {
 		{u.Setups, `SELECT DISTINCT json_extract(parts, '$.setup') AS setup, run FROM trials WHERE setup IS NOT NULL`},
 		{u.Logs, `SELECT run, json_extract(body, '$.reused.outcome.log') AS log FROM events
 			WHERE type = 'trial_finished' AND log IS NOT NULL AND log <> ''`},
+		{u.Kept, `SELECT json_extract(body, '$.reused.outcome.kept_dir') AS kept, run FROM events
+			WHERE type = 'trial_finished' AND kept IS NOT NULL AND kept <> ''`},
 	} {
 		if err := l.refer(ctx, q.into, q.query); err != nil {
 			return nil, err

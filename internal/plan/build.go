@@ -12,7 +12,9 @@ import (
 // A Basis is everything that a plan depends on.
 type Basis struct {
 	Spec        *Spec
-	Code        map[string]*Manifest // by experiment
+	Code        map[string]*Manifest  // by experiment
+	SetupFiles  map[string][]CodeFile // by experiment: the shipped files that setup.key names
+	Globs       Globs                 // the files of axes that only a host can list, where it was asked
 	History     History
 	XrunVersion string
 	Commit      *string
@@ -28,18 +30,7 @@ func Build(in Basis) (*Plan, error) {
 		SchemaVersion: SchemaVersion, XrunVersion: in.XrunVersion, Spec: in.Spec.Files,
 		Commit: in.Commit, Dirty: in.Dirty, Experiments: []PlannedExperiment{}, Warnings: append([]string{}, in.Warnings...),
 	}
-	var errs []error
-	for i := range in.Spec.Experiments {
-		e := &in.Spec.Experiments[i]
-		pe, warnings, err := buildExperiment(e, in)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("experiment %s: %w", e.Name, err))
-			continue
-		}
-		p.Experiments = append(p.Experiments, *pe)
-		p.Warnings = append(p.Warnings, warnings...)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := buildAll(in, p); err != nil {
 		return nil, err
 	}
 	p.Estimate = total(p.Experiments)
@@ -47,7 +38,40 @@ func Build(in Basis) (*Plan, error) {
 	return p, nil
 }
 
-func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, error) {
+// buildAll plans the experiments, those that others take inputs from before the others; the plan has them in the order
+// of the spec.
+func buildAll(in Basis, p *Plan) error {
+	order, err := inputOrder(in.Spec)
+	if err != nil {
+		return err
+	}
+	planned := make([]*PlannedExperiment, len(order))
+	warnings := make([][]string, len(order))
+	errs := make([]error, len(order))
+	ups := upstreams{}
+	for _, i := range order {
+		e := &in.Spec.Experiments[i]
+		if planned[i], warnings[i], err = buildExperiment(e, in, ups); err != nil {
+			errs[i] = fmt.Errorf("experiment %s: %w", e.Name, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := judgeAll(in, planned); err != nil {
+		return err
+	}
+	for i := range planned {
+		if e := &in.Spec.Experiments[i]; e.Loop == nil && e.listed(in.Globs) {
+			planned[i].Estimate = sweepEstimate(e, planned[i].Trials, slots(in.Spec, e, planned[i].Hosts))
+		}
+		p.Experiments = append(p.Experiments, *planned[i])
+		p.Warnings = append(p.Warnings, warnings[i]...)
+	}
+	return nil
+}
+
+func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment, []string, error) {
 	code := in.Code[e.Name]
 	if code == nil {
 		code = &Manifest{}
@@ -59,73 +83,67 @@ func buildExperiment(e *Experiment, in Basis) (*PlannedExperiment, []string, err
 	for _, f := range code.Files {
 		pe.Code.Bytes += f.Size
 	}
+	declared := e
+	e, files, listed, err := e.resolved(in.Globs)
+	if err != nil {
+		return nil, nil, err
+	}
+	id := newIdentity(e, code.ID, in.SetupFiles[e.Name], ups)
+	id.files = files
+	defer func() { ups[e.Name] = upstream{e, id, pe.Trials} }()
 	if e.Loop != nil {
 		pe.Phases = phases(e.Loop)
 		pe.Estimate = loopEstimate(e, pe.Phases)
 		return pe, nil, nil
 	}
-	if glob := e.glob(); glob != "" {
-		return pe, []string{fmt.Sprintf("experiment %s: the values of %s are the files on a host: its trials are not known yet", e.Name, glob)}, nil
+	if !listed {
+		return pe, []string{fmt.Sprintf("experiment %s: the values of %s are the files on a host: its trials are not known yet", e.Name, declared.glob())}, nil
 	}
 	points, err := e.points()
 	if err != nil {
 		return nil, nil, err
 	}
-	id := newIdentity(e, code.ID)
 	var warnings []string
-	seen := map[string]bool{}
+	n := e.atMost()
+	pe.Trials = make([]Trial, 0, n)
+	seen := make(map[string]struct{}, n)
 	repeated := 0
+	h := hasher{id: id}
 	for p := range points {
+		sorted := sortedByName(p)
 		for _, seed := range e.Seeds {
-			t := Trial{Params: p, Seed: seed, Changed: []string{}}
-			id.trial(&t)
-			if seen[t.ID] {
+			t := Trial{Params: p, Seed: seed, Why: New, Changed: noChange}
+			h.hash(&t, sorted)
+			if _, ok := seen[t.ID]; ok {
 				repeated++
 				continue
 			}
-			seen[t.ID] = true
-			judge(&t, e, code, in)
+			seen[t.ID] = struct{}{}
 			pe.Trials = append(pe.Trials, t)
 		}
 	}
 	if repeated > 0 {
 		warnings = append(warnings, fmt.Sprintf("experiment %s: %d of its trials stand there twice and are run once", e.Name, repeated))
 	}
-	pe.Estimate = sweepEstimate(e, pe.Trials, slots(in.Spec, pe.Hosts))
 	return pe, warnings, nil
 }
 
-// judge says why a trial is in the plan.
-func judge(t *Trial, e *Experiment, code *Manifest, in Basis) {
-	t.Why = New
-	past, ok := in.History.ByID[t.ID]
-	if ok && past.DurationS > 0 {
-		t.EstS = &past.DurationS
+// noChange is shared by all trials in which nothing changed: null is no list.
+var noChange = []string{}
+
+// atMost is the number of trials of an experiment before exclude and repetitions, as far as it is worth making room for.
+func (e *Experiment) atMost() int64 {
+	n := int64(1)
+	if e.Sweep != nil {
+		n, _ = e.Sweep.count()
 	}
-	switch {
-	case ok && past.State == "succeeded":
-		if e.Reuse == "identity" && !in.Fresh && !past.Gone {
-			t.Why = Reused
-		}
-		return
-	case ok && (past.State == "failed" || past.State == "stopped_early"):
-		t.Why, t.FailedBefore = Failed, true
-		return
-	case ok && past.State == "lost":
-		t.Why, t.FailedBefore = Lost, true
-		return
-	case ok:
-		return
-	}
-	last, ok := in.History.ByPoint[PointKey(e.Name, t.Params, t.Seed)]
-	if !ok {
-		return
-	}
-	if last.DurationS > 0 {
-		t.EstS = &last.DurationS
-	}
-	t.Why, t.FailedBefore = Changed, last.State == "failed" || last.State == "lost"
-	t.Changed = changed(t.Parts, last, code.Files, in.History.Codes)
+	return min(times(n, int64(len(e.Seeds))), maxAxis)
+}
+
+// listed reports whether the values of all axes are known.
+func (e *Experiment) listed(found Globs) bool {
+	_, _, ok, err := e.resolved(found)
+	return ok && err == nil
 }
 
 // glob names the first axis that only a host can list, or "".
@@ -145,34 +163,39 @@ func (e *Experiment) glob() string {
 
 // digest covers what is to be done: not why, when, by which version of xrun, or on which machine.
 func digest(s *Spec, p *Plan) string {
-	type experiment struct {
-		Name, Code string
-		Trials     []string
-	}
-	var es []experiment
-	for _, pe := range p.Experiments {
-		e := experiment{Name: pe.Name, Code: pe.Code.ID}
-		for _, t := range pe.Trials {
-			e.Trials = append(e.Trials, t.ID)
+	h := sha256.New()
+	h.Write(mustMarshal(s))
+	buf := []byte("null")
+	for i := range p.Experiments {
+		pe := &p.Experiments[i]
+		buf = append(buf[:0], "[,"[min(i, 1)])
+		buf = append(append(buf, `{"Name":`...), mustMarshal(pe.Name)...)
+		buf = append(append(buf, `,"Code":`...), mustMarshal(pe.Code.ID)...)
+		buf = append(buf, `,"Trials":`...)
+		if len(pe.Trials) == 0 {
+			buf = append(buf, "null"...)
 		}
-		es = append(es, e)
+		for j := range pe.Trials {
+			buf = append(append(append(buf, "[,"[min(j, 1)], '"'), pe.Trials[j].ID...), '"')
+			if len(buf) > 1<<15 {
+				h.Write(buf)
+				buf = buf[:0]
+			}
+		}
+		if len(pe.Trials) > 0 {
+			buf = append(buf, ']')
+		}
+		h.Write(append(buf, '}'))
+		buf = []byte("]")
 	}
-	return sha(s, es)
+	h.Write(buf)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // SpecDigest is the hash of the resolved spec alone: the same for every spelling of it.
-func SpecDigest(s *Spec) string { return sha(s) }
-
-func sha(vs ...any) string {
-	h := sha256.New()
-	for _, v := range vs {
-		b, err := marshal(v)
-		if err != nil {
-			panic("plan: " + err.Error()) // the types of a Spec always encode
-		}
-		h.Write(b)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+func SpecDigest(s *Spec) string {
+	sum := sha256.Sum256(mustMarshal(s))
+	return hex.EncodeToString(sum[:])
 }
 
 // choices says for each host whether e may use it, and if not why.
@@ -201,13 +224,24 @@ func whyNot(e *Experiment, h *Host, only []string) string {
 			return fmt.Sprintf("its label %s is not %q", k, want)
 		}
 	}
+	if e.Sweep != nil {
+		on := ""
+		e.Sweep.axes(func(a Axis, _ []string) {
+			if a.Glob != nil && a.Glob.On != h.Name {
+				on = a.Name + " are on " + a.Glob.On
+			}
+		})
+		if on != "" {
+			return "the files of " + on
+		}
+	}
 	for _, k := range sortedKeys(e.Data) {
 		if _, ok := h.Data[k]; !ok {
 			return fmt.Sprintf("does not say where data %s lies", k)
 		}
 	}
 	if n := h.declaredGPUs(); n >= 0 && n < e.Needs.GPUs {
-		return fmt.Sprintf("has %d GPUs, %d are needed", n, e.Needs.GPUs)
+		return fmt.Sprintf("has %s, %d are needed", number(n, "GPU", "GPUs"), e.Needs.GPUs)
 	}
 	return ""
 }
@@ -225,11 +259,11 @@ func (h *Host) declaredGPUs() int {
 }
 
 // slots is how many trials the eligible hosts take at once, as far as the spec tells.
-func slots(s *Spec, hosts []HostChoice) int {
+func slots(s *Spec, e *Experiment, hosts []HostChoice) int {
 	n := 0
 	for i, c := range hosts {
 		if c.Eligible {
-			n += max(1, s.Hosts[i].Slots)
+			n += max(1, s.Hosts[i].slotsFor(e)) // one where only the host can tell
 		}
 	}
 	return n

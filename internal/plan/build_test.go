@@ -132,7 +132,7 @@ func TestEveryKeyOfThePlanIsThere(t *testing.T) {
 func TestTheDigestDoesNotDependOnWhatWasDoneBefore(t *testing.T) {
 	s := specOf(experiment())
 	before := build(t, Basis{Spec: s})
-	h := History{ByID: map[string]Past{before.Experiments[0].Trials[0].ID: {State: "succeeded", DurationS: 5}}}
+	h := remembered(PastPoint{Past: Past{ID: before.Experiments[0].Trials[0].ID, State: "succeeded", DurationS: 5}})
 	yes, commit := true, "abc"
 	after := build(t, Basis{Spec: s, History: h, XrunVersion: "2", Commit: &commit, Dirty: &yes, Hosts: []string{"nowhere"}, Warnings: []string{"w"}})
 	if after.Experiments[0].Trials[0].Why != Reused {
@@ -162,8 +162,8 @@ func TestAnExperimentThatCannotBeExpandedIsNamed(t *testing.T) {
 
 func TestAGlobIsLeftToTheHost(t *testing.T) {
 	for name, s := range map[string]Sweep{
-		"grid":  {Grid: Axes{{Name: "f", Glob: &Glob{Glob: "*.yaml", On: "local"}}}},
-		"cases": {Cases: []Axes{{list("a", 1)}, {{Name: "f", Glob: &Glob{Glob: "*.yaml", On: "local"}}}}},
+		"grid":  {Grid: Axes{{Name: "f", Glob: &Glob{Glob: "/d/*.yaml", On: "local"}}}},
+		"cases": {Cases: []Axes{{list("a", 1)}, {{Name: "f", Glob: &Glob{Glob: "/d/*.yaml", On: "local"}}}}},
 	} {
 		spec := specOf(experiment(sweep(s)))
 		p := build(t, Basis{Spec: spec})
@@ -198,8 +198,8 @@ func TestHostsAreChosenWithAReason(t *testing.T) {
 		{"needs.hosts", func(e *Experiment) { e.Needs.Hosts = []string{"a", "c"} }, nil, map[string]string{"b": "needs.hosts names a, c"}},
 		{"labels", func(e *Experiment) { e.Needs.Labels = map[string]string{"site": "x"} }, nil, map[string]string{"c": `its label site is not "x"`}},
 		{"data", func(e *Experiment) { e.Data = map[string]string{"corpus": "v1"} }, nil, map[string]string{"c": "does not say where data corpus lies"}},
-		{"GPUs", func(e *Experiment) { e.Needs.GPUs = 2 }, nil, map[string]string{"c": "has 1 GPUs, 2 are needed"}},
-		{"more GPUs", func(e *Experiment) { e.Needs.GPUs = 3 }, nil, map[string]string{"a": "has 2 GPUs, 3 are needed", "c": "has 1 GPUs, 3 are needed"}},
+		{"GPUs", func(e *Experiment) { e.Needs.GPUs = 2 }, nil, map[string]string{"c": "has 1 GPU, 2 are needed"}},
+		{"more GPUs", func(e *Experiment) { e.Needs.GPUs = 3 }, nil, map[string]string{"a": "has 2 GPUs, 3 are needed", "c": "has 1 GPU, 3 are needed"}},
 	} {
 		s := &Spec{Experiments: []Experiment{experiment(c.edit)}, Hosts: hosts}
 		s.Fill()

@@ -257,6 +257,9 @@ func (c *checker) axes(s *Sweep) bool {
 			if err != nil && a.Glob == nil {
 				c.add(append(slices.Clone(path), a.Name), a.Range.hint(), "%v", err)
 			}
+			if g := a.Glob; g != nil && !strings.HasPrefix(g.Glob, "/") && !strings.HasPrefix(g.Glob, "~/") {
+				c.add(append(slices.Clone(path), a.Name, "glob"), "begin it with / or ~/", "the files of a glob lie on a host, whose directories have nothing to do with this one")
+			}
 			lengths = append(lengths, n)
 		}
 		return lengths

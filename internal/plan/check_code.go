@@ -70,7 +70,9 @@ func CheckCode(s *Spec, look func(*Experiment) Look) []Finding {
 			continue
 		}
 		for _, cmd := range e.commands() {
+			c.inLine = false
 			c.oneWord(cmd)
+			c.shellWords(cmd)
 			for _, p := range programsOf(cmd.argv) {
 				c.inLine = p.inLine
 				c.program(p, slices.Concat(cmd.path, []string{strconv.Itoa(p.at)}))

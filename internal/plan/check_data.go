@@ -68,7 +68,7 @@ const heavy = 100 << 20
 // relative is about a path below the code.
 func (c *hereChecker) relative(name, value string, at []string) {
 	file := path.Clean(value)
-	if file == "." || file == ".." {
+	if file == "." || file == ".." || inEnvironment(file) {
 		return
 	}
 	shown := strings.TrimSuffix(value, "/")
@@ -131,4 +131,53 @@ func (c *hereChecker) absolute(value string, at []string) {
 		return
 	}
 	c.warn(at, "declare it as data and say in hosts where it lies on each", "%s is a path of this machine, and host %s is another", value, c.distant[0].Name)
+}
+
+// quotedPath is a text in a program that can only be a path: it has a slash.
+var quotedPath = regexp.MustCompile(`["']((?:\./)?[\w.-]+(?:/[\w.-]+)+)/?["']`)
+
+// mostNamed is how many of them are told of one program.
+const mostNamed = 3
+
+// named finds data that the program names by itself, as the default of an option most of all, and that lies here and is
+// not shipped. Where the spec speaks of data, by a placeholder, a path of its own or a setup, the default is not used.
+func (c *hereChecker) named() {
+	if c.e.Setup != nil || c.e.Container != nil || len(c.e.Data) > 0 || len(c.e.Inputs) > 0 {
+		return
+	}
+	p, ok := programOf(c.e.Command)
+	if !ok || p.kind == module || c.namesData(p.at+1) {
+		return
+	}
+	found := map[string]bool{}
+	for _, m := range quotedPath.FindAllStringSubmatch(c.look.Text(path.Clean(p.name)), -1) {
+		file := path.Clean(m[1])
+		if found[file] || len(found) == mostNamed || !inputName.MatchString(path.Dir(file)) || outputName.MatchString(file) {
+			continue
+		}
+		seen := c.look.At(file)
+		if seen.Kind == Nothing || seen.Shipped {
+			continue
+		}
+		found[file] = true
+		include := file
+		if seen.Kind == Directory {
+			include += "/**"
+		}
+		c.warn([]string{"command", strconv.Itoa(p.at)}, fmt.Sprintf("give the program its absolute path, or %s, or ship it: code: include: [%q]", declareData(file), include),
+			"no data: %s names %s, which is here, but is not shipped: %s", p.name, file, seen.Why)
+	}
+}
+
+// namesData reports whether an argument from first on says where some data lies.
+func (c *hereChecker) namesData(first int) bool {
+	for i := first; i < len(c.e.Command); i++ {
+		arg := c.e.Command[i]
+		value := optionValue(arg)
+		name := strings.TrimSuffix(arg, value)
+		if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.HasPrefix(value, "$") || inputName.MatchString(name) || inputName.MatchString(value) {
+			return true
+		}
+	}
+	return false
 }

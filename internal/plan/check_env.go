@@ -1,9 +1,17 @@
 package plan
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+)
+
+// A name that says it is a secret, and a value that can be one: no word, no path, no placeholder.
+var (
+	secretName = regexp.MustCompile(`(?i)(^|_)((API|ACCESS|SECRET|PRIVATE|ACCOUNT)_?KEY|(API|ACCESS|AUTH|BEARER|HF|HUB|GH|GITHUB|WANDB)_?TOKEN|SECRET|PASSWORD|PASSWD)$`)
+	secretText = regexp.MustCompile(`^[\w.+=:-][\w.+/=:-]{11,}$`)
 )
 
 // reserved checks one name of a variable that a spec sets; hint is what to say instead of CUDA_VISIBLE_DEVICES.
@@ -27,7 +35,12 @@ func (c *checker) environment(e *Experiment) {
 func (c *checker) names(env map[string]string, secrets map[string]Secret, path ...string) {
 	const hint = "say needs: gpus: 1"
 	for _, name := range sortedKeys(env) {
-		c.reserved(name, hint, append(slices.Clone(path), "env", name)...)
+		at := append(slices.Clone(path), "env", name)
+		c.reserved(name, hint, at...)
+		if secretName.MatchString(name) && secretText.MatchString(env[name]) {
+			c.warn(at, fmt.Sprintf("say where it comes from: secrets: %s: {from: \"env\", name: %q}", name, name),
+				"the value of %s would stand in the ledger and in events.jsonl", name)
+		}
 	}
 	for _, name := range sortedKeys(secrets) {
 		at := append(slices.Clone(path), "secrets", name)

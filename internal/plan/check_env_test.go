@@ -90,3 +90,25 @@ func TestNoOtherProgramIsGivenANULEither(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSecretsInPlainSight(t *testing.T) {
+	const value = "0123456789abcdef0123"
+	for _, c := range []struct{ name, value, want string }{
+		{"WANDB_API_KEY", value, `env.WANDB_API_KEY: the value of WANDB_API_KEY would stand in the ledger and in events.jsonl (say where it comes from: secrets: WANDB_API_KEY: {from: "env", name: "WANDB_API_KEY"})?`},
+		{"HF_TOKEN", "hf_" + value, `env.HF_TOKEN: the value of HF_TOKEN would stand in the ledger and in events.jsonl (say where it comes from: secrets: HF_TOKEN: {from: "env", name: "HF_TOKEN"})?`},
+		{"WANDB_API_KEY", "", ""},
+		{"WANDB_API_KEY", "{seed}" + value, ""},
+		{"API_KEY", "/run/secrets/api-key", ""},
+		{"PAD_TOKEN", "<|endoftext|>abcdef", ""},
+		{"TOKENIZERS_PARALLELISM", value, ""},
+		{"PASSWORD", "none", ""},
+	} {
+		s := withCommand("train")
+		s.Experiments[0].Env = map[string]string{c.name: c.value}
+		var want []string
+		if c.want != "" {
+			want = []string{c.want}
+		}
+		same(t, c.name+"="+c.value, told(Check(s)), want...)
+	}
+}

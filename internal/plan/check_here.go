@@ -57,6 +57,7 @@ func CheckHere(s *Spec, look func(*Experiment) Surrounding, m Machine) []Finding
 		for _, cmd := range e.commands() {
 			c.paths(cmd)
 		}
+		c.named()
 	}
 	return c.found
 }
@@ -103,7 +104,7 @@ func (c *hereChecker) programs(told bool) {
 	}
 	for _, cmd := range c.e.commands() {
 		word, ok := literal(cmd.argv[0])
-		if !ok || word == "" || told && cmd.path[0] == "command" || strings.ContainsAny(word, "/ \t\n") || c.m.Which(word) != "" {
+		if !ok || word == "" || isShellLead(word) || told && cmd.path[0] == "command" || strings.ContainsAny(word, "/ \t\n") || c.m.Which(word) != "" {
 			continue
 		}
 		message, suggestion := fmt.Sprintf("%s is not found on this machine", word), "install it, or activate its environment: `xrun run` uses the PATH that it is started with"

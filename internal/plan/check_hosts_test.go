@@ -41,7 +41,7 @@ func TestNeedsThatNoHostMeetsAreNamed(t *testing.T) {
 		"as many GPUs as there are": {fleet(needs(Needs{GPUs: 2}), counted("a", 1), two), nil},
 		"a GPU too many": {
 			fleet(needs(Needs{GPUs: 4}), counted("a", 1), two),
-			[]string{"experiments.lr.needs.gpus: no host can run this: a: has 1 GPUs, 4 are needed; b: has 2 GPUs, 4 are needed (ask for less, or declare a host that has it)"},
+			[]string{"experiments.lr.needs.gpus: no host can run this: a: has 1 GPU, 4 are needed; b: has 2 GPUs, 4 are needed (ask for less, or declare a host that has it)"},
 		},
 		"one host": {
 			fleet(needs(Needs{GPUs: 4}), counted("a", 0)),
@@ -58,7 +58,7 @@ func TestNeedsThatNoHostMeetsAreNamed(t *testing.T) {
 		},
 		"all that the closest lacks, and a few of many": {
 			fleet(needs(Needs{GPUs: 9, Labels: map[string]string{"site": "roof"}}), counted("a", 1), counted("c", 1), counted("d", 1), counted("e", 1), counted("f", 1)),
-			[]string{`experiments.lr.needs.labels.site: no host can run this: a: its label site is not "roof", has 1 GPUs, 9 are needed; c: its label site is not "roof"; d: its label site is not "roof"; and 2 more (ask for less, or declare a host that has it)`},
+			[]string{`experiments.lr.needs.labels.site: no host can run this: a: its label site is not "roof", has 1 GPU, 9 are needed; c: its label site is not "roof"; d: its label site is not "roof"; and 2 more (ask for less, or declare a host that has it)`},
 		},
 		"of the hosts that are named": {
 			fleet(needs(Needs{GPUs: 4, Hosts: []string{"b"}}), counted("a", 8), two),
@@ -104,13 +104,13 @@ func TestNeedsThatNoHostMeetsAreNamed(t *testing.T) {
 		},
 		"the host of a glob, named twice": {
 			fleet(func(e *Experiment) {
-				sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "mras"}}}})(e)
+				sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "/d/*", On: "mras"}}}})(e)
 				e.Needs.Hosts = []string{"mras"}
 			}, Host{Name: "mars"}),
 			[]string{`experiments.lr.needs.hosts.0: no host called "mras" is loaded (did you mean "mars"?)?`},
 		},
 		"the host of a glob": {
-			fleet(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "mras"}}}}), Host{Name: "mars"}),
+			fleet(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "/d/*", On: "mras"}}}}), Host{Name: "mars"}),
 			[]string{`experiments.lr.sweep.grid.lr.on: no host called "mras" is loaded (did you mean "mars"?)?`},
 		},
 	} {

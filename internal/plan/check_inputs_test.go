@@ -31,7 +31,7 @@ func TestInputsThatCannotBeAreNamed(t *testing.T) {
 	narrow := experiment(func(e *Experiment) {
 		e.Name, e.Sweep = "narrow", &Sweep{Grid: Axes{list("lr", 1, 2)}, Exclude: []Match{{list("lr", 2)}}}
 	})
-	globbed := experiment(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "*", On: "local"}}}}), func(e *Experiment) { e.Name = "globbed" })
+	globbed := experiment(sweep(Sweep{Grid: Axes{{Name: "lr", Glob: &Glob{Glob: "/d/*", On: "local"}}}}), func(e *Experiment) { e.Name = "globbed" })
 	large := experiment(sweep(Sweep{Grid: Axes{eight("a"), eight("b")}, MaxTrials: 3}), func(e *Experiment) { e.Name, e.Set["sweep.max_trials"] = "large", true })
 	broken := Experiment{Name: "broken", Set: map[string]bool{}}
 	several := func(other string) string {

@@ -6,7 +6,7 @@ func TestThresholdsAreInOrderForTheDirection(t *testing.T) {
 	criteria := func(direction string, k Criteria) func(*Experiment) {
 		return func(e *Experiment) {
 			looped(Loop{Candidates: []Candidate{{Ref: "x"}}})(e)
-			e.Objective.Direction, e.Criteria = direction, &k
+			e.Objective, e.Criteria = Objective{Metric: "score", Direction: direction}, &k
 		}
 	}
 	p := func(f float64) *float64 { return &f }
@@ -109,7 +109,7 @@ func TestAClaimIsOfValuesThatAreThere(t *testing.T) {
 		"values that cannot be listed": {
 			claims(Claim{Param: "a", Candidate: val(3)}, &Sweep{Random: &Random{N: 9, Params: []Dist{{Name: "a", Dist: "uniform", Min: ptr(val(0)), Max: ptr(val(1))}}}}), nil,
 		},
-		"files":        {claims(Claim{Param: "a", Candidate: val(3)}, &Sweep{Grid: Axes{{Name: "a", Glob: &Glob{Glob: "*", On: "local"}}}}), nil},
+		"files":        {claims(Claim{Param: "a", Candidate: val(3)}, &Sweep{Grid: Axes{{Name: "a", Glob: &Glob{Glob: "/d/*", On: "local"}}}}), nil},
 		"a wide range": {claims(Claim{Param: "a", Candidate: num(t, "0.5")}, &Sweep{Grid: Axes{points(t, "a", "0", "1", 5000, false)}, MaxTrials: 0}), []string{"experiments.lr.sweep: the sweep has 15000 trials, the limit is 10000 (the widest axes: a (5000); raise sweep.max_trials if they are meant)"}},
 		"no sweep": {
 			claims(Claim{Param: "opt", Candidate: val("lion")}, nil),

@@ -19,6 +19,7 @@ func (c *checker) dubious(e *Experiment) {
 	c.unused(e)
 	c.programs(e)
 	c.noGPUs(e)
+	c.wrongWay(e)
 	if e.Sweep != nil {
 		c.rangeEnds(e.Sweep)
 		c.mixedKinds(e.Sweep)
@@ -41,6 +42,29 @@ func (c *checker) idleLimits(e *Experiment) {
 			continue
 		}
 		c.warn([]string{"metrics", name, field}, "", "limits on metrics guard the candidates of a loop; here the metric is only recorded")
+	}
+}
+
+var (
+	nameEnds = regexp.MustCompile(`[^a-z0-9]+`)
+	costs    = []string{"loss", "error", "perplexity", "ppl", "mse", "rmse", "mae", "latency"}
+	gains    = []string{"accuracy", "acc", "f1", "auc", "auroc", "bleu", "throughput", "reward"}
+)
+
+// wrongWay finds an objective whose name says the opposite of its direction: the report would praise the worst point.
+func (c *checker) wrongWay(e *Experiment) {
+	words := nameEnds.Split(strings.ToLower(e.Objective.Metric), -1)
+	says := func(names []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(names, w) })
+	}
+	cost, gain := says(costs), says(gains)
+	at := []string{"objective", "direction"}
+	switch {
+	case cost == gain: // neither, or nothing is certain
+	case cost && e.Objective.Direction == "maximize":
+		c.warn(at, `write "minimize", unless more of it is better`, "the greatest %s would be the best", e.Objective.Metric)
+	case gain && e.Objective.Direction == "minimize":
+		c.warn(at, `write "maximize", unless less of it is better`, "the lowest %s would be the best", e.Objective.Metric)
 	}
 }
 

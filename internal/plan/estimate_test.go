@@ -13,11 +13,11 @@ func estimated(t *testing.T, took []float64, states []string, edits ...func(*Exp
 	e := experiment(append([]func(*Experiment){sweep(Sweep{Grid: Axes{list("lr", 1, 2, 3, 4)}})}, edits...)...)
 	s := specOf(e)
 	s.Hosts[0].Slots = 2
-	h := History{ByID: map[string]Past{}}
+	var h []PastPoint
 	for i, tr := range build(t, Basis{Spec: s}).Experiments[0].Trials[:len(took)] {
-		h.ByID[tr.ID] = Past{ID: tr.ID, State: states[i], DurationS: took[i]}
+		h = append(h, PastPoint{Past: Past{ID: tr.ID, State: states[i], DurationS: took[i]}})
 	}
-	p := build(t, Basis{Spec: s, History: h})
+	p := build(t, Basis{Spec: s, History: remembered(h...)})
 	if diff := cmp.Diff(p.Experiments[0].Estimate, p.Estimate); diff != "" {
 		t.Errorf("the sum over one experiment: %s", diff)
 	}
@@ -89,5 +89,23 @@ func TestPhasesOfALoop(t *testing.T) {
 	})
 	if diff := cmp.Diff([]Phase{{"scout", 0}, {"bootstrap", 1}, {"reproduction", 3}, {"hypothesis_testing", 4}, {"second_look", 4}, {"confirmation", 16}}, boot.Phases); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAHostTakesAsManyTrialsAsItHasGPUsForThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		gpus  GPUs
+		needs Needs
+		want  int
+	}{
+		"slots":         {GPUs{Auto: true}, Needs{}, 3},
+		"two each":      {GPUs{Count: ptr(5)}, Needs{GPUs: 2, PerGPU: 1}, 2},
+		"four a GPU":    {GPUs{List: []Value{IntValue(0), IntValue(3)}}, Needs{GPUs: 1, PerGPU: 4}, 8},
+		"only it knows": {GPUs{Auto: true}, Needs{GPUs: 1, PerGPU: 1}, 1},
+	} {
+		s := &Spec{Hosts: []Host{{Name: "a", Slots: 3, GPUs: c.gpus}, {Name: "b", Slots: 9}}}
+		if got := slots(s, &Experiment{Needs: c.needs}, []HostChoice{{Name: "a", Eligible: true}, {Name: "b"}}); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }

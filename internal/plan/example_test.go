@@ -25,7 +25,7 @@ func ExampleBuild() {
 		return
 	}
 	for _, t := range p.Experiments[0].Trials {
-		fmt.Println(t.ID, t.Why, t.Params, t.Command)
+		fmt.Println(t.ID, t.Why, t.Params, t.Command())
 	}
 	// Output:
 	// 3wojkoyu4elv new lr=0.1 [python train.py --lr=0.1 --seed=0 --out={xrun.out}]

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // values lists an axis. The arithmetic of a range is decimal: {from: 0, to: 0.3, step: 0.1} is 0, 0.1, 0.2, 0.3.
@@ -28,6 +30,9 @@ func (r *Range) values() ([]Value, error) {
 	if r.Log {
 		return r.geometric(), nil
 	}
+	if vs := r.steps(n); vs != nil {
+		return vs, nil
+	}
 	from, step := r.From.rat(), new(big.Rat)
 	if r.Step != nil {
 		step = r.Step.rat()
@@ -40,6 +45,56 @@ func (r *Range) values() ([]Value, error) {
 		vs[i] = ratValue(x.Add(x, from))
 	}
 	return vs, nil
+}
+
+// steps is values for the usual case, without the cost of rationals: from, step and all that lies between are decimals of
+// few digits. nil if they are not.
+func (r *Range) steps(n int) []Value {
+	if r.Step == nil {
+		return nil
+	}
+	from, scale, ok := r.From.decimal()
+	step, other, also := r.Step.decimal()
+	if !ok || !also {
+		return nil
+	}
+	for ; scale < other; scale++ {
+		from *= 10
+	}
+	for ; other < scale; other++ {
+		step *= 10
+	}
+	// Below 2^53, and a power of ten up to 10^22, a float64 is exact: their quotient is rounded once.
+	const exact = 1 << 53
+	if max(from, -from) >= exact || step >= exact/int64(n) || max(from+step*int64(n), -from) >= exact {
+		return nil
+	}
+	unit := int64(math.Pow10(scale))
+	vs := make([]Value, n)
+	for i := range vs {
+		x := from + step*int64(i)
+		if x%unit == 0 {
+			vs[i] = IntValue(x / unit)
+		} else {
+			vs[i] = FloatValue(float64(x) / float64(unit))
+		}
+	}
+	return vs
+}
+
+// decimal is v as digits, the last scale of them behind the point; not ok if they are many.
+func (v Value) decimal() (digits int64, scale int, ok bool) {
+	const most = 9
+	mantissa, exponent, _ := strings.Cut(v.text, "e")
+	whole, frac, _ := strings.Cut(mantissa, ".")
+	digits, err := strconv.ParseInt(whole+frac, 10, 64)
+	scale = len(frac)
+	if err == nil && exponent != "" {
+		var e int
+		e, err = strconv.Atoi(exponent)
+		scale -= e
+	}
+	return digits, scale, err == nil && v.kind == Number && len(whole)+len(frac) <= most && scale >= 0 && scale <= most
 }
 
 func (r *Range) geometric() []Value {
@@ -123,7 +178,7 @@ func (s *Sweep) blocks() ([]block, error) {
 				}
 				factors = append(factors, b)
 			}
-			for p := range product(factors) {
+			for p := range product(factors, 0) {
 				cases = append(cases, p)
 			}
 		}
@@ -140,15 +195,17 @@ func axisBlock(a Axis) (block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	b := make(block, len(vs))
+	b, all := make(block, len(vs)), make(Params, len(vs))
 	for i, v := range vs {
-		b[i] = Params{{a.Name, v}}
+		all[i] = Param{a.Name, v}
+		b[i] = all[i : i+1 : i+1]
 	}
 	return b, nil
 }
 
-// product yields the points of the factors, the first factor the slowest. Without factors there is one empty point.
-func product(factors []block) iter.Seq[Params] {
+// product yields the points of the factors, the first factor the slowest, with room for so many more parameters. Without
+// factors there is one empty point.
+func product(factors []block, room int) iter.Seq[Params] {
 	return func(yield func(Params) bool) {
 		index := make([]int, len(factors))
 		for _, f := range factors {
@@ -157,7 +214,11 @@ func product(factors []block) iter.Seq[Params] {
 			}
 		}
 		for {
-			var p Params
+			n := room
+			for i, f := range factors {
+				n += len(f[index[i]])
+			}
+			p := make(Params, 0, n)
 			for i, f := range factors {
 				p = append(p, f[index[i]]...)
 			}
@@ -203,7 +264,7 @@ func (e *Experiment) points() (iter.Seq[Params], error) {
 	}
 	return func(yield func(Params) bool) {
 		if !e.Sweep.onlyIncludes() {
-			for p := range product(factors) {
+			for p := range product(factors, len(fixed)) {
 				p = complete(p)
 				if slices.ContainsFunc(e.Sweep.Exclude, func(m Match) bool { return m.matches(p) }) {
 					continue

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -214,5 +215,31 @@ func TestVaryingListsTheAxesInTheOrderOfTheSource(t *testing.T) {
 	}
 	if e.Sweep = nil; e.Varying() != nil {
 		t.Error("an experiment without a sweep varies")
+	}
+}
+
+// Steps are made in two ways, one of them fast. Both must give the same values.
+func TestStepsAreTheSameWithAndWithoutRationals(t *testing.T) {
+	fast := 0
+	for _, from := range []string{"0", "1", "-3", "0.1", "1e-05", "-0.00001", "123456789", "0.000000001", "1e-300", "9007199254740992", "99999999.5"} {
+		for _, step := range []string{"1", "7", "0.1", "0.3", "1e-05", "0.000000003", "2.5", "1000000", "123456789", "1e-200"} {
+			for _, n := range []int64{1, 2, 11, 1000} {
+				r := Range{From: num(t, from), Step: ptr(num(t, step))}
+				got := r.steps(int(n))
+				if got == nil {
+					continue
+				}
+				fast++
+				for i, v := range got {
+					x := new(big.Rat).Mul(r.Step.rat(), big.NewRat(int64(i), 1))
+					if want := ratValue(x.Add(x, r.From.rat())); v != want {
+						t.Fatalf("from %s in steps of %s: value %d is %s, want %s", from, step, i, v, want)
+					}
+				}
+			}
+		}
+	}
+	if fast < 100 {
+		t.Errorf("only %d ranges go the fast way", fast)
 	}
 }

@@ -125,3 +125,25 @@ func ids(ts []Trial) []string {
 	}
 	return slices.Clip(out)
 }
+
+// remembered is a history of these results, each also the last one at its point if that is given.
+func remembered(pasts ...PastPoint) History {
+	return History{
+		Results: func(yield func(Past, error) bool) {
+			for _, p := range pasts {
+				if !yield(p.Past, nil) {
+					return
+				}
+			}
+		},
+		Points: func(yield func(PastPoint, error) bool) {
+			for _, p := range pasts {
+				if p.Point != "" && !yield(p, nil) {
+					return
+				}
+			}
+		},
+	}
+}
+
+func partsOf(p Parts) func() (Parts, error) { return func() (Parts, error) { return p, nil } }

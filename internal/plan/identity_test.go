@@ -101,8 +101,8 @@ func TestTheOrderOfParametersIsNoPartOfTheID(t *testing.T) {
 func TestLiteralBracesAreNotTakenForAPlaceholder(t *testing.T) {
 	a := trials(t, func(e *Experiment) { e.Command = []string{"p", "{xrun.out}"} })
 	b := trials(t, func(e *Experiment) { e.Command = []string{"p", "{{xrun.out}}"} })
-	if a[0].Command[1] != b[0].Command[1] {
-		t.Fatalf("%q, %q", a[0].Command, b[0].Command)
+	if a[0].Command()[1] != b[0].Command()[1] {
+		t.Fatalf("%q, %q", a[0].Command(), b[0].Command())
 	}
 	if a[0].ID == b[0].ID {
 		t.Error("a placeholder and the same text in braces have one id")
@@ -143,7 +143,7 @@ func TestIDsAreTheSameForEver(t *testing.T) {
 	if diff := cmp.Diff([]string{"3hvhozwhldnv", "pspe3md5phxg"}, ids(got)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"code", "command", "env", "objective", "params", "seed"}, sortedKeys(got[0].Parts)); diff != "" {
+	if diff := cmp.Diff([]string{"code", "command", "env", "objective", "params", "seed"}, sortedKeys(got[0].Parts())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -164,3 +164,58 @@ func TestExtendingAnAxisKeepsTheIDs(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func TestSetupAndItsKeyFilesArePartOfTheID(t *testing.T) {
+	files := func(fs ...CodeFile) Basis {
+		e := experiment(func(e *Experiment) { e.Setup = &Setup{Command: []string{"pip"}, Key: []string{"*.lock"}} })
+		return Basis{Spec: specOf(e), SetupFiles: map[string][]CodeFile{"lr": fs}}
+	}
+	lock := CodeFile{Path: "uv.lock", Mode: "100644", SHA256: "1", Ignored: true}
+	before := idsOf(t, files(lock))
+	edit := func(f func(*CodeFile)) CodeFile {
+		other := lock
+		f(&other)
+		return other
+	}
+	for name, in := range map[string]Basis{
+		"its bytes":    files(edit(func(f *CodeFile) { f.SHA256 = "2" })),
+		"its mode":     files(edit(func(f *CodeFile) { f.Mode = "100755" })),
+		"its name":     files(edit(func(f *CodeFile) { f.Path = "pip.lock" })),
+		"another file": files(lock, edit(func(f *CodeFile) { f.Path = "pip.lock" })),
+		"no file":      files(),
+		// A file may be called like the line of another part.
+		"a hostile name": files(edit(func(f *CodeFile) { f.Path = "uv.lock=" + hashJSON([]string{"100644", "1"}) + "\nsetup: x" })),
+	} {
+		if idsOf(t, in)[0] == before[0] {
+			t.Errorf("%s of a key file does not change the id", name)
+		}
+	}
+	in := files(lock)
+	in.Spec.Experiments[0].Setup.Key = []string{"uv.*"}
+	in.Spec.Experiments[0].Setup.Timeout = 5
+	if diff := cmp.Diff(before, idsOf(t, in)); diff != "" {
+		t.Errorf("the spelling of a glob or the time limit changes the id:\n%s", diff)
+	}
+}
+
+func TestAllThatMeasuresIsPartOfTheID(t *testing.T) {
+	with := func(edit func(*Evaluate)) string {
+		ev := &Evaluate{Command: []string{"eval", "{xrun.out}"}, Files: []string{"model.pt"}, Data: []string{"test"}, Env: map[string]string{"A": "1"}}
+		edit(ev)
+		return idsOf(t, Basis{Spec: specOf(experiment(func(e *Experiment) { e.Evaluate = ev }))})[0]
+	}
+	before := with(func(*Evaluate) {})
+	for name, edit := range map[string]func(*Evaluate){
+		"command": func(ev *Evaluate) { ev.Command = append(ev.Command, "-v") },
+		"files":   func(ev *Evaluate) { ev.Files = nil },
+		"data":    func(ev *Evaluate) { ev.Data = nil },
+		"env":     func(ev *Evaluate) { ev.Env["A"] = "2" },
+	} {
+		if with(edit) == before {
+			t.Errorf("evaluate.%s does not change the id", name)
+		}
+	}
+	if with(func(ev *Evaluate) { ev.Secrets = map[string]Secret{"K": {From: "env", Name: "K"}} }) != before {
+		t.Error("where a secret of the evaluator lies changes the id")
+	}
+}

@@ -69,21 +69,41 @@ const (
 	Lost    Why = "lost"
 )
 
-// A Trial is a point with one seed on one version of the code.
+// A Trial is a point with one seed on one version of the code. There may be very many of them: what follows from the rest
+// is made when it is asked for.
 type Trial struct {
-	ID      string   `json:"id"`
-	Params  Params   `json:"params"`
-	Seed    int64    `json:"seed"`
-	Command []string `json:"command"` // placeholders that only a host can fill are left as they are
-	Why     Why      `json:"why"`
-	Changed []string `json:"changed"` // what changed since the last trial at this point: fields of the spec, files of the code
-	EstS    *float64 `json:"est_s"`
+	ID      string
+	Params  Params
+	Seed    int64
+	Why     Why
+	Changed []string // what changed since the last trial at this point: fields of the spec, files of the code
+	EstS    *float64
 	// Code is the id of the code this trial runs; in a loop every candidate has its own.
-	Code string `json:"code"`
+	Code string
 	// FailedBefore: the last trial at this point, whatever its id, failed or was lost.
-	FailedBefore bool `json:"-"`
-	// Parts are the hashes of what the id is made of, by field.
-	Parts Parts `json:"-"`
+	FailedBefore bool
+	// LastState is the state of that trial, which took EstS; "" if there is none.
+	LastState string
+
+	identity *identity // of a trial that was built
+	twin     *Trial    // of another experiment, while the history is read
+	argv     []string  // of one that was read
+}
+
+// Command is the argv. Placeholders that only a host can fill are left as they are.
+func (t *Trial) Command() []string {
+	if t.identity == nil {
+		return t.argv
+	}
+	return t.identity.command.Argv(Binding{Params: t.Params, Seed: t.Seed})
+}
+
+// Parts are the hashes of what the id is made of; nil of a trial that was read from a file.
+func (t *Trial) Parts() Parts {
+	if t.identity == nil {
+		return nil
+	}
+	return t.identity.parts(t)
 }
 
 // Parts are short hashes by field of the spec ("command", "env", "params", "code", …).
@@ -103,26 +123,4 @@ type CodeFile struct {
 	SHA256  string `json:"sha256"`
 	Size    int64  `json:"size"`
 	Ignored bool   `json:"ignored,omitempty"`
-}
-
-// History is what earlier runs found, as far as a plan depends on it. The zero History is "no history".
-type History struct {
-	// ByID holds, by trial id, the newest trial with that id; a successful one wins over a later failure.
-	ByID map[string]Past
-	// ByPoint holds, by PointKey, the newest trial of an experiment at a point, whatever its id.
-	ByPoint map[string]Past
-	// Codes holds the files of earlier codes, by code id.
-	Codes map[string][]CodeFile
-}
-
-// A Past is one trial of an earlier run.
-type Past struct {
-	Run       string
-	ID        string
-	State     string // one of the final states of a trial, or "running"
-	Parts     Parts
-	Code      string
-	DurationS float64 // of its last attempt, in seconds; 0 unknown
-	// Gone is set where a result cannot be reused because an artifact that is needed is no longer there.
-	Gone bool
 }

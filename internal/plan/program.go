@@ -3,6 +3,7 @@ package plan
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -233,13 +234,18 @@ func literal(arg string) (string, bool) {
 			return "", false
 		}
 	}
-	return t.fill(nil, false), true
+	return string(t.appendTo(nil, &Binding{}, false)), true
 }
 
 // A command is one argv of the spec.
 type commandAt struct {
 	argv []string
 	path []string // below the experiment
+}
+
+// UsesCode reports whether a command of e starts something that is part of its code, as far as the commands tell.
+func (e *Experiment) UsesCode() bool {
+	return slices.ContainsFunc(e.commands(), func(c commandAt) bool { return len(programsOf(c.argv)) > 0 })
 }
 
 // commands are those that run in the code of e.

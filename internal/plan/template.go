@@ -52,29 +52,31 @@ func parseTemplate(s string) template {
 	return t
 }
 
-// fill replaces the placeholders that value knows. The others stay as they are. With exact, literal braces are doubled
-// again, so that the result is a template that cannot be mistaken for another.
-func (t template) fill(value func(name string) (string, bool), exact bool) string {
-	if len(t) == 1 && !t[0].hole && !exact {
-		return t[0].text
-	}
-	var b strings.Builder
+// appendTo appends the text of t to dst, with the placeholders that b knows replaced. The others stay as they are. With
+// exact, literal braces are doubled again, so that the result is a template that cannot be mistaken for another.
+func (t template) appendTo(dst []byte, b *Binding, exact bool) []byte {
 	for _, s := range t {
 		text := s.text
 		if s.hole {
-			v, ok := value(s.text)
+			v, ok := b.value(s.text)
 			if !ok {
-				b.WriteString("{" + s.text + "}")
+				dst = append(dst, '{')
+				dst = append(dst, s.text...)
+				dst = append(dst, '}')
 				continue
 			}
 			text = v
 		}
-		if exact {
-			text = braceDoubler.Replace(text)
-		}
-		b.WriteString(text)
+		dst = appendText(dst, text, exact)
 	}
-	return b.String()
+	return dst
+}
+
+func appendText(dst []byte, text string, exact bool) []byte {
+	if exact && strings.ContainsAny(text, "{}") {
+		text = braceDoubler.Replace(text)
+	}
+	return append(dst, text...)
 }
 
 var braceDoubler = strings.NewReplacer("{", "{{", "}", "}}")
@@ -101,7 +103,7 @@ type Binding struct {
 	Host func(name string) (string, bool)
 }
 
-func (b Binding) value(name string) (string, bool) {
+func (b *Binding) value(name string) (string, bool) {
 	if v, ok := b.Params.Get(name); ok {
 		return v.Text(), true
 	}
@@ -138,42 +140,54 @@ func ParseCommand(argv []string, env map[string]string) *Command {
 }
 
 // Argv is the command for one binding. Values go in as they are: nothing in a value is taken for a placeholder.
-func (c *Command) Argv(b Binding) []string { return c.fillArgv(b, false) }
-
-func (c *Command) fillArgv(b Binding, exact bool) []string {
+func (c *Command) Argv(b Binding) []string {
 	out := make([]string, 0, len(c.argv))
-	for _, t := range c.argv {
-		if prefix, ok := t.params(); ok {
-			for _, p := range sortedByName(b.Params) {
-				s := prefix + p.Name + "=" + p.Value.Text()
-				if exact {
-					s = braceDoubler.Replace(s)
-				}
-				out = append(out, s)
-			}
-			continue
-		}
-		out = append(out, t.fill(b.value, exact))
-	}
+	c.eachArg(&b, sortedByName(b.Params), false, nil, func(item []byte) { out = append(out, string(item)) })
 	return out
 }
 
 // Env is NAME=value for one binding, sorted by name.
-func (c *Command) Env(b Binding) []string { return c.fillEnv(b, false) }
-
-func (c *Command) fillEnv(b Binding, exact bool) []string {
+func (c *Command) Env(b Binding) []string {
 	out := make([]string, 0, len(c.env))
-	for i, t := range c.env {
-		out = append(out, c.names[i]+"="+t.fill(b.value, exact))
-	}
+	c.eachEnv(&b, false, nil, func(item []byte) { out = append(out, string(item)) })
 	return out
 }
 
+// eachArg yields the elements of the argv one by one, each in the same buffer. sorted are the parameters by name.
+func (c *Command) eachArg(b *Binding, sorted Params, exact bool, buf []byte, yield func(item []byte)) {
+	for _, t := range c.argv {
+		prefix, ok := t.params()
+		if !ok {
+			buf = t.appendTo(buf[:0], b, exact)
+			yield(buf)
+			continue
+		}
+		for _, p := range sorted {
+			buf = append(append(buf[:0], prefix...), p.Name...)
+			buf = appendText(append(buf, '='), p.Value.text, exact)
+			yield(buf)
+		}
+	}
+}
+
+func (c *Command) eachEnv(b *Binding, exact bool, buf []byte, yield func(item []byte)) {
+	for i, t := range c.env {
+		buf = append(append(buf[:0], c.names[i]...), '=')
+		buf = t.appendTo(buf, b, exact)
+		yield(buf)
+	}
+}
+
 func sortedByName(ps Params) Params {
+	if slices.IsSortedFunc(ps, byName) {
+		return ps
+	}
 	s := slices.Clone(ps)
-	slices.SortFunc(s, func(a, b Param) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s, byName)
 	return s
 }
+
+func byName(a, b Param) int { return strings.Compare(a.Name, b.Name) }
 
 // EnvName is the variable in which a trial finds the parameter of that name: XRUN_PARAM_ and the name in upper case,
 // with _ for every other character.

@@ -46,16 +46,6 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Container != nil, []string{"container"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
-		{e.Needs.GPUs > 0, []string{"needs", "gpus"}},
-		{len(e.Artifacts.Keep) > 0, []string{"artifacts", "keep"}},
-		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
-	}
-	if e.Sweep != nil {
-		fs = append(fs, unbuiltField{e.Sweep.EarlyStop != nil, []string{"sweep", "early_stop"}})
-	}
-	if glob := e.glob(); glob != "" {
-		_, where := e.declared()
-		fs = append(fs, unbuiltField{true, where[glob]})
 	}
 	return fs
 }

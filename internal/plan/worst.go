@@ -88,7 +88,7 @@ func (s *Spec) experiment(name string) *Experiment {
 const near = 0.8
 
 // CheckLimits compares the limits of the experiments with how long their trials took before.
-func CheckLimits(s *Spec, p *Plan, h History) []Finding {
+func CheckLimits(s *Spec, p *Plan) []Finding {
 	c := &checker{spec: s}
 	for i := range p.Experiments {
 		pe := &p.Experiments[i]
@@ -97,26 +97,24 @@ func CheckLimits(s *Spec, p *Plan, h History) []Finding {
 			continue
 		}
 		c.at = []string{"experiments", e.Name}
-		c.limit(e, pe, h)
+		c.limit(e, pe)
 	}
 	return c.found
 }
 
-func (c *checker) limit(e *Experiment, pe *PlannedExperiment, h History) {
+func (c *checker) limit(e *Experiment, pe *PlannedExperiment) {
 	limit := e.Limits.Trial.Seconds()
 	longest, ended := 0.0, 0
 	for i := range pe.Trials {
 		t := &pe.Trials[i]
-		past, ok := h.ByID[t.ID]
-		if !ok {
-			past, ok = h.ByPoint[PointKey(e.Name, t.Params, t.Seed)]
+		if t.EstS == nil {
+			continue
 		}
-		switch {
-		case !ok || past.DurationS <= 0:
-		case past.State == "failed" && past.DurationS >= 0.95*limit && past.DurationS <= 1.5*limit:
+		switch took := *t.EstS; {
+		case t.LastState == "failed" && took >= 0.95*limit && took <= 1.5*limit:
 			ended++
-		case past.State == "succeeded":
-			longest = max(longest, past.DurationS)
+		case t.LastState == "succeeded":
+			longest = max(longest, took)
 		}
 	}
 	suggestion := fmt.Sprintf("limits: trial: %q would leave room", roomFor(max(longest, limit)))

@@ -52,16 +52,15 @@ func TestLimitsThatAreClose(t *testing.T) {
 		s := withCommand("true")
 		s.Experiments[0].Limits.Trial, s.Experiments[0].Set["limits.trial"] = Duration(time.Hour), c.set
 		p := &Plan{Experiments: []PlannedExperiment{{Name: "e", Estimate: Estimate{Trials: new(1)}}}}
-		h := History{ByID: map[string]Past{}, ByPoint: map[string]Past{}}
 		for i, past := range c.past {
-			tr := Trial{ID: string(rune('a' + i)), Seed: int64(i)}
-			p.Experiments[0].Trials = append(p.Experiments[0].Trials, tr)
-			if i%2 == 0 {
-				h.ByPoint[PointKey("e", tr.Params, tr.Seed)] = past
+			tr := Trial{ID: string(rune('a' + i)), LastState: past.State}
+			if past.DurationS > 0 {
+				tr.EstS = &past.DurationS
 			}
+			p.Experiments[0].Trials = append(p.Experiments[0].Trials, tr)
 		}
-		same(t, name, told(CheckLimits(s, p, h)), c.want...)
+		same(t, name, told(CheckLimits(s, p)), c.want...)
 		p.Experiments[0].Estimate.Trials = new(0)
-		same(t, name+", nothing to run", told(CheckLimits(s, p, h)))
+		same(t, name+", nothing to run", told(CheckLimits(s, p)))
 	}
 }

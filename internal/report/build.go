@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -64,6 +65,7 @@ func (s *State) Counts() Totals {
 	t := Totals{Experiments: len(s.experiments), WallS: round(s.wall().Seconds(), 3)}
 	gpuSeconds := 0.0
 	for _, x := range s.experiments {
+		shared := x.perGPU()
 		result := x.finished != nil && x.finished.Verdict != "" && x.finished.Verdict != "failed"
 		for _, tr := range x.trials {
 			t.Trials.Planned++
@@ -77,7 +79,7 @@ func (s *State) Counts() Totals {
 				t.Budgeted++
 			}
 			for _, a := range tr.attempts {
-				gpuSeconds += float64(len(a.gpus)) * a.seconds(s.lastAt)
+				gpuSeconds += float64(len(a.gpus)) * a.seconds(s.lastAt) / float64(shared)
 			}
 		}
 		if result {
@@ -288,4 +290,17 @@ func round(f float64, digits int) float64 {
 		return r
 	}
 	return 0
+}
+
+// perGPU is how many trials of the experiment may share a GPU: each is charged its part.
+func (x *experiment) perGPU() int {
+	var spec struct {
+		Needs struct {
+			PerGPU int `json:"per_gpu"`
+		} `json:"needs"`
+	}
+	if x.planned == nil || json.Unmarshal(x.planned.Spec, &spec) != nil {
+		return 1
+	}
+	return max(1, spec.Needs.PerGPU)
 }

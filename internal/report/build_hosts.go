@@ -20,6 +20,8 @@ func (s *State) hostReports() []Host {
 			// Drained hosts and those that were refused get no more trials; one that does not answer may come back.
 			r.Quarantined = h.state.State == "drained" || h.state.State == "refused"
 			r.Note = orNil(h.state.State + because(h.state.Reason))
+		} else if h.state.Reason != "" { // it serves, but not with all that it has
+			r.Note = orNil(h.state.Reason)
 		}
 		s.work(h.name, &r)
 		if r.Slots > 0 {

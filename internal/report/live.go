@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -17,11 +18,22 @@ type Live struct {
 	begun  bool
 	done   int
 	failed bool
+	dir    string
+	// alike are the trials that were not run for the reason of the one before, which stands in a line: a fuse or a
+	// deadline leaves thousands.
+	alike  int
+	reason string
 }
 
 // NewLive returns a Live that writes to w. What w does not take is lost: a terminal that went away stops no run.
 func NewLive(w io.Writer, quiet bool) *Live {
 	return &Live{w: w, quiet: quiet, state: State{noSeries: true}}
+}
+
+// In says where the state directory is, so that the paths of logs can be opened from anywhere.
+func (l *Live) In(dir string) *Live {
+	l.dir = dir
+	return l
 }
 
 // State is what the events so far say, without the values of metrics by step.
@@ -63,8 +75,11 @@ func (l *Live) Handle(e ledger.Event) {
 		}
 		l.trial(l.state.trial(b.Key))
 	case ledger.HostState:
-		if b.State != "serving" {
+		switch {
+		case b.State != serving:
 			l.say("host %s: %s%s", b.Host, b.State, because(b.Reason))
+		case b.Reason != "":
+			l.say("host %s: %s", b.Host, b.Reason)
 		}
 	case ledger.Warning:
 		l.say("warning: %s", b.Message)
@@ -83,6 +98,7 @@ func (l *Live) Handle(e ledger.Event) {
 }
 
 func (l *Live) line(format string, args ...any) {
+	l.flush()
 	fmt.Fprintln(l.w, visible(fmt.Sprintf(format, args...)))
 }
 
@@ -151,14 +167,34 @@ func (l *Live) trial(t *trial) {
 		l.say("%s%s", line, where(t))
 	case ledger.NotRun, ledger.Cancelled, ledger.StoppedEarly:
 		cause, message := t.cause()
-		l.say("%s %-7s %s%s", l.progress(), strings.ReplaceAll(string(state), "_", " "), l.name(t), because(join(cause, message)))
+		l.leave(t, strings.ReplaceAll(string(state), "_", " "), join(cause, message))
 	default:
 		l.failed = true
 		cause, message := t.cause()
 		l.line("%s %-7s %s%s%s", l.progress(), strings.ToUpper(string(state)), l.name(t), because(join(cause, message)), where(t))
 		if o := t.outcome(); o != nil && o.Log != "" {
-			l.line("        log: %s", o.Log)
+			l.line("        log: %s", filepath.Join(l.dir, o.Log))
 		}
+	}
+}
+
+// leave says that a trial has no result, once for all in a row that have the same reason.
+func (l *Live) leave(t *trial, state, why string) {
+	reason := t.key.Experiment + "\x00" + state + "\x00" + why
+	if reason == l.reason {
+		l.alike++
+		return
+	}
+	l.say("%s %-7s %s%s", l.progress(), state, l.name(t), because(why))
+	l.reason = reason
+}
+
+// flush says how many there were.
+func (l *Live) flush() {
+	n := l.alike
+	l.alike, l.reason = 0, ""
+	if n > 0 && !l.quiet {
+		l.line("        and %d more for the same reason", n)
 	}
 }
 

@@ -67,3 +67,18 @@ func TestLiveSaysWhatHappensBetweenTheTrials(t *testing.T) {
 	golden(t, "between.live", out.Bytes())
 	golden(t, "between.md", l.State().Report(report.Options{}).Markdown())
 }
+
+// A deadline or a fuse leaves thousands of trials at once: the first is told with the reason, the rest is counted.
+func TestTrialsThatWereNotRunAreToldOnce(t *testing.T) {
+	b := newRun("20260112-aaaa").sweep("lr", 1, "minimize val_loss", "lr=1,2,3,4,5,6")
+	b.fail("lr", "lr=1 seed=0", "exit", "exit 1: KeyError", "KeyError\n")
+	b.skip("lr", "lr=2 seed=0", "fuse", "as lr=1").skip("lr", "lr=3 seed=0", "fuse", "as lr=1").skip("lr", "lr=4 seed=0", "fuse", "as lr=1")
+	b.skip("lr", "lr=5 seed=0", "deadline", "07:30").skip("lr", "lr=6 seed=0", "deadline", "07:30")
+	b.done("partial", 3)
+	var out bytes.Buffer
+	l := report.NewLive(&out, false).In("/lab/.xrun")
+	for _, e := range b.events {
+		l.Handle(e)
+	}
+	golden(t, "alike.live", out.Bytes())
+}

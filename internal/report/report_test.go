@@ -227,6 +227,20 @@ func TestUnfinishedAttemptCostsItsTime(t *testing.T) {
 	}
 }
 
+// Trials that share a GPU are charged their part of it.
+func TestSharedGPUsCostTheirPart(t *testing.T) {
+	events := interrupted().events
+	for i := range events {
+		if p, ok := events[i].Body.(ledger.ExperimentPlanned); ok {
+			p.Spec = json.RawMessage(`{"needs": {"gpus": 1, "per_gpu": 2}}`)
+			events[i].Body = p
+		}
+	}
+	if got, want := report.Fold(events).Counts().GPUHours, round((600+600+30)/3600.0/2); round(got) != want {
+		t.Errorf("%v GPU-hours, want %v", got, want)
+	}
+}
+
 func round(f float64) float64 { return math.Round(f*1e4) / 1e4 }
 
 func TestTimeBetweenInterruptionAndResumeIsNobodysWork(t *testing.T) {

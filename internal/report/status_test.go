@@ -66,6 +66,12 @@ func TestWhyTrialsWait(t *testing.T) {
 	next.start("lr", "lr=1 seed=0")
 	next.start("lr", "lr=2 seed=0")
 	next.add(ledger.AttemptIntended{Attempt: ledger.Attempt{Key: next.specs["lr"].trials["lr=3 seed=0"].Key, Attempt: 1}, Host: "gpu-a"})
+	gpus := sweep(`{"needs": {"gpus": 1, "per_gpu": 1, "match_hardware": "off"}}`)
+	gpus.start("lr", "lr=1 seed=0")
+	gpus.start("lr", "lr=2 seed=0")
+	shared := sweep(`{"needs": {"gpus": 1, "per_gpu": 2, "match_hardware": "off"}}`)
+	shared.start("lr", "lr=1 seed=0")
+	shared.start("lr", "lr=2 seed=0")
 	bird := sweep(canary)
 	bird.start("lr", "lr=1 seed=0")
 	old := sweep(canary)
@@ -89,6 +95,8 @@ func TestWhyTrialsWait(t *testing.T) {
 		"a spec of another version":            {sweep(`[1]`), "unknown 4"},
 		"all slots are taken":                  {full, "slot 2"},
 		"one is prepared":                      {next, "slot 1, slot 1"},
+		"all GPUs are taken":                   {gpus, "slot 2"},
+		"two share a GPU":                      {shared, "unknown 2"},
 		"the host is gone":                     {gone, "host 4"},
 		"the canary goes ahead":                {bird, "canary 3"},
 		"the canary has printed its objective": {printed, "unknown 3"},

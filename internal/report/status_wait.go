@@ -20,6 +20,28 @@ type waits struct {
 	StatusOptions
 	all  []*waitingExperiment // in plan order
 	busy map[string]int       // attempts by host
+	left map[string]*room     // by host
+}
+
+// room is what is left on a host. A job that needs GPUs takes no slot.
+type room struct {
+	slots int
+	gpus  float64
+}
+
+// takes reports whether there is room for a trial of x, and takes it.
+func (r *room) takes(x *waitingExperiment) bool {
+	if n := x.share(); n > 0 {
+		r.gpus -= n
+		return r.gpus > -1e-9
+	}
+	r.slots--
+	return r.slots >= 0
+}
+
+// share is how many GPUs a trial needs, as a part of one where several share it; 0 if it takes a slot.
+func (x *waitingExperiment) share() float64 {
+	return float64(x.spec.Needs.GPUs) / float64(max(1, x.spec.Needs.PerGPU))
 }
 
 type waitingExperiment struct {
@@ -51,28 +73,27 @@ func (x *waitingExperiment) sort() {
 // prepared finds the attempts that wait for a slot on their host, where the next one is made ready while the slot is busy:
 // to whoever asks they wait like others.
 func (w *waits) prepared() {
-	free := map[string]int{}
+	w.left = map[string]*room{}
 	var staging []*trial
 	of := map[*trial]*waitingExperiment{}
 	for _, h := range w.hosts {
-		free[h.name] = h.state.Slots
+		w.left[h.name] = &room{h.state.Slots, float64(len(h.state.GPUs))}
 	}
 	for _, x := range w.all {
 		for _, t := range x.flying {
 			if a := t.last(); a.finished == nil && a.passing == ledger.Staging {
 				staging, of[t] = append(staging, t), x
-			} else {
-				free[a.host]--
+			} else if r := w.left[a.host]; r != nil {
+				r.takes(x)
 			}
 		}
 	}
 	slices.SortStableFunc(staging, func(a, b *trial) int { return a.last().begun.Compare(b.last().begun) })
 	for _, t := range staging {
-		at := t.last().host
-		if free[at]--; free[at] >= 0 || !slices.ContainsFunc(w.hosts, func(h *host) bool { return h.name == at && h.state.Slots > 0 }) {
+		x, r := of[t], w.left[t.last().host]
+		if r == nil || r.takes(x) {
 			continue
 		}
-		x := of[t]
 		x.ahead = append(x.ahead, t)
 		x.counts.Running--
 		x.counts.Queued++
@@ -164,7 +185,7 @@ func (w *waits) waiting(x *waitingExperiment) []StatusWaiting {
 	for _, t := range slices.Concat(x.ahead, x.queued) {
 		why := common
 		if slices.Contains(x.ahead, t) && w.PID != 0 {
-			why = StatusWaiting{Why: WaitsSlot, Reason: "no slot is free on " + t.last().host + ", where it is prepared"}
+			why = StatusWaiting{Why: WaitsSlot, Reason: "no " + x.unit() + " is free on " + t.last().host + ", where it is prepared"}
 		} else if common.Why != WaitsInactive && common.Why != WaitsInputs {
 			if until := w.retry(x, t); until != nil {
 				why = StatusWaiting{Why: WaitsRetry, Reason: "tried again in " + duration(until.Sub(w.Now).Seconds()), Until: until}
@@ -273,6 +294,14 @@ func (w *waits) retry(x *waitingExperiment, t *trial) *time.Time {
 	return &until
 }
 
+// unit is what a trial takes of a host.
+func (x *waitingExperiment) unit() string {
+	if x.share() > 0 {
+		return "GPU"
+	}
+	return "slot"
+}
+
 // hostless says that every slot is taken, or that no host serves.
 func (w *waits) hostless(x *waitingExperiment) StatusWaiting {
 	var full, down []string
@@ -286,7 +315,7 @@ func (w *waits) hostless(x *waitingExperiment) StatusWaiting {
 			return StatusWaiting{Why: WaitsUnknown, Reason: "waits"}
 		case w.hosts[i].state.State != serving:
 			down = append(down, name+" is "+orElse(w.hosts[i].state.State, "not known yet"))
-		case w.busy[name] < w.hosts[i].state.Slots:
+		case x.share() == 0 && w.left[name].slots > 0, x.share() > 0 && w.left[name].gpus > x.share()-1e-9:
 			return StatusWaiting{Why: WaitsUnknown, Reason: "waits"}
 		default:
 			full = append(full, name)
@@ -294,7 +323,7 @@ func (w *waits) hostless(x *waitingExperiment) StatusWaiting {
 	}
 	switch {
 	case len(full) > 0:
-		return StatusWaiting{Why: WaitsSlot, Reason: "no slot is free on " + list(full, 3)}
+		return StatusWaiting{Why: WaitsSlot, Reason: "no " + x.unit() + " is free on " + list(full, 3)}
 	case len(down) > 0:
 		return StatusWaiting{Why: WaitsHost, Reason: "no host serves: " + list(down, 3)}
 	}

@@ -82,9 +82,6 @@ func scanWith(ctx context.Context, sel Selection, listOnly bool) (*Manifest, err
 	if !listOnly {
 		s.compare()
 	}
-	if len(s.m.Files) == 0 {
-		s.notes = append(s.notes, "no file is shipped: its directory is empty, or git ignores all of it")
-	}
 	s.m.Notes = append(s.m.Notes, s.notes...)
 	slices.Sort(s.m.Notes)
 	if !listOnly {

@@ -251,7 +251,7 @@ func TestOddFilesAreKeptByteForByte(t *testing.T) {
 	})
 }
 
-func TestNothingShippedIsSaid(t *testing.T) {
+func TestWhereGitIgnoresAllNothingIsShipped(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := newRepo(t)
 		r.write(".gitignore", "/out/\n")
@@ -259,7 +259,7 @@ func TestNothingShippedIsSaid(t *testing.T) {
 		r.commit()
 		noGit()
 		m := r.mustScan(func(s *Selection) { s.Dir = filepath.Join(r.dir, "out/sub") })
-		if len(m.Files) != 0 || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "git ignores all of it") {
+		if len(m.Files) != 0 || len(m.Notes) != 0 {
 			t.Errorf("%+v", m)
 		}
 	})

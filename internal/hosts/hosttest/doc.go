@@ -15,7 +15,7 @@ type Host interface {
 	Stop(ctx context.Context, id, reason string) error
 	Withdraw(ctx context.Context, id, reason string) (taken bool, err error)
 	Place(ctx context.Context, id string) (hosts.Place, error)
-	Fetch(ctx context.Context, id, dir string, want hosts.Want) (artifacts, left []string, err error)
+	Fetch(ctx context.Context, id, dir string, want hosts.Want) (hosts.Brought, error)
 	Discard(id string)
 }
 

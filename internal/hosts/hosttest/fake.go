@@ -43,6 +43,8 @@ type Fake struct {
 	mu    sync.Mutex
 	slots int
 	free  int
+	gpus  []hosts.GPUInfo
+	held  map[string]int // by UUID: jobs that have it
 	port  int
 	down  error
 	busy  bool // dispatching
@@ -55,6 +57,7 @@ type Fake struct {
 type fakeJob struct {
 	hosts.Job
 	script  Script
+	gpus    []hosts.GPU
 	phase   hosts.Phase
 	log     []byte
 	exit    hosts.Exit
@@ -72,6 +75,14 @@ func NewFake(name string, slots int, behave func(hosts.Job) Script) *Fake {
 
 // Name is the name it was made with.
 func (f *Fake) Name() string { return f.name }
+
+// GPUs gives it GPUs. A job that needs some takes the first that will do, and no slot.
+func (f *Fake) GPUs(gpus ...hosts.GPUInfo) *Fake {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gpus, f.held = gpus, map[string]int{}
+	return f
+}
 
 // Unreachable makes every call, also those that wait now, fail with hosts.ErrUnreachable until it is called with false.
 // What runs goes on.
@@ -105,7 +116,7 @@ func (f *Fake) Finish(id string, exit hosts.Exit) {
 func (f *Fake) Capacity(context.Context) (hosts.Capacity, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return hosts.Capacity{Slots: f.slots, Ahead: f.slots}, f.down
+	return hosts.Capacity{Slots: f.slots, Ahead: f.slots, GPUs: f.gpus}, f.down
 }
 
 // Start accepts jobs and starts as many as there are slots free.
@@ -135,17 +146,44 @@ func (f *Fake) Start(_ context.Context, jobs []hosts.Job) []error {
 	return errs
 }
 
-// dispatch starts queued jobs while slots are free. The caller holds f.mu.
+// next takes the first queued job that can start, with what it needs; nil if there is none. The caller holds f.mu.
+func (f *Fake) next() *fakeJob {
+	for i, j := range f.queue {
+		n := j.Job.GPUs
+		if n == nil {
+			if f.free == 0 {
+				continue
+			}
+			f.free--
+		} else {
+			var got []hosts.GPU
+			for _, g := range f.gpus {
+				if len(got) < n.Count && n.Meets(g) && f.held[g.UUID] < max(1, n.PerGPU) {
+					got = append(got, g.GPU)
+				}
+			}
+			if len(got) < n.Count {
+				continue
+			}
+			for _, g := range got {
+				f.held[g.UUID]++
+			}
+			j.gpus = got
+		}
+		f.queue = append(f.queue[:i:i], f.queue[i+1:]...)
+		return j
+	}
+	return nil
+}
+
+// dispatch starts queued jobs while there is room. The caller holds f.mu.
 func (f *Fake) dispatch() {
 	if f.busy { // a job that ended at once: the loop below goes on anyway
 		return
 	}
 	f.busy = true
 	defer func() { f.busy = false }()
-	for f.free > 0 && len(f.queue) > 0 {
-		j := f.queue[0]
-		f.queue = f.queue[1:]
-		f.free--
+	for j := f.next(); j != nil; j = f.next() {
 		j.phase, j.started = hosts.Running, time.Now()
 		j.log = append(j.log, j.script.Log...)
 		for _, line := range j.script.Later {
@@ -192,8 +230,13 @@ func (f *Fake) end(j *fakeJob, exit hosts.Exit) {
 		t.Stop()
 	}
 	if j.phase == hosts.Running {
-		exit.Duration, exit.Started = time.Since(j.started), j.started
-		f.free++
+		exit.Duration, exit.Started, exit.GPUs = time.Since(j.started), j.started, j.gpus
+		if j.Job.GPUs == nil {
+			f.free++
+		}
+		for _, g := range j.gpus {
+			f.held[g.UUID]--
+		}
 	}
 	exit.LogBytes = int64(len(j.log))
 	j.phase, j.exit = hosts.Ended, exit
@@ -223,11 +266,11 @@ func (f *Fake) Watch(ctx context.Context, id string, o hosts.Observer) (hosts.Ex
 			return hosts.Exit{End: hosts.NeverStarted, Code: -1}, nil
 		}
 		phase, text, exit := j.phase, j.log[told:len(j.log):len(j.log)], j.exit
-		status := hosts.Status{Phase: phase, Started: j.started}
+		status := hosts.Status{Phase: phase, Started: j.started, GPUs: j.gpus}
 		f.mu.Unlock()
 		if phase != seen {
 			if phase == hosts.Ended && seen != hosts.Running && !status.Started.IsZero() {
-				o.Status(hosts.Status{Phase: hosts.Running, Started: status.Started})
+				o.Status(hosts.Status{Phase: hosts.Running, Started: status.Started, GPUs: status.GPUs})
 			}
 			if phase != hosts.Ended {
 				o.Status(status)
@@ -301,22 +344,23 @@ func (f *Fake) Place(_ context.Context, id string) (hosts.Place, error) {
 }
 
 // Fetch writes the log and the script's artifacts.
-func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (artifacts, left []string, err error) {
+func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (b hosts.Brought, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	j := f.jobs[id]
 	if f.down != nil || j == nil {
-		return nil, nil, f.down
+		return b, f.down
 	}
+	b.KeptDir = filepath.Join(dir, "kept on "+f.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "log"), j.log, 0o600); err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	for step, text := range j.script.StepLogs {
 		if err := os.WriteFile(filepath.Join(dir, step+".log"), []byte(text), 0o600); err != nil {
-			return nil, nil, err
+			return b, err
 		}
 	}
 	names := make([]string, 0, len(j.script.Artifacts))
@@ -327,21 +371,31 @@ func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (artifa
 	var sum int64
 	for _, name := range names {
 		content := j.script.Artifacts[name]
-		if size := int64(len(content)); want.Limit > 0 && sum+size > want.Limit {
-			left = append(left, name)
+		kept := want.Keep != nil && want.Keep(name)
+		if size := int64(len(content)); !kept && want.Limit > 0 && sum+size > want.Limit {
+			b.Left = append(b.Left, name)
 			continue
 		}
-		sum += int64(len(content))
+		if !kept {
+			sum += int64(len(content))
+		}
 		to := filepath.Join(dir, "artifacts", name)
+		if kept {
+			to = filepath.Join(b.KeptDir, name)
+		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return nil, nil, err
+			return b, err
 		}
 		if err := os.WriteFile(to, []byte(content), 0o600); err != nil {
-			return nil, nil, err
+			return b, err
 		}
-		artifacts = append(artifacts, name)
+		if kept {
+			b.Kept = append(b.Kept, name)
+		} else {
+			b.Artifacts = append(b.Artifacts, name)
+		}
 	}
-	return artifacts, left, nil
+	return b, nil
 }
 
 // Discard forgets the artifacts and the log of an ended job, not how it ended.

@@ -161,7 +161,7 @@ func testExit(t *testing.T, h Host) {
 			t.Errorf("%s: phases %v", tc.what, e.phases)
 		}
 		again, e := ended(t, h, id)
-		if again != exit || e.log.String() != tc.log {
+		if !cmp.Equal(again, exit) || e.log.String() != tc.log {
 			t.Errorf("%s, watched again: %+v after %+v, log %q", tc.what, again, exit, e.log.String())
 		}
 	}
@@ -192,7 +192,7 @@ func testOnce(t *testing.T, h Host) {
 	start(t, h, first, first)
 	before, _ := ended(t, h, "job")
 	start(t, h, job(t, h, "job", "is quiet"))
-	if after, _ := ended(t, h, "job"); after != before {
+	if after, _ := ended(t, h, "job"); !cmp.Equal(after, before) {
 		t.Errorf("a second start changed %+v to %+v", before, after)
 	}
 }
@@ -291,7 +291,8 @@ func testFetch(t *testing.T, h Host) {
 	}
 	dir := filepath.Join(t.TempDir(), "results")
 	for range 2 { // what was fetched before is no obstacle
-		taken, left, err := h.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 100})
+		b, err := h.Fetch(t.Context(), "job", dir, hosts.Want{Limit: 100})
+		taken, left := b.Artifacts, b.Left
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +305,8 @@ func testFetch(t *testing.T, h Host) {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
 	}
-	taken, left, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), hosts.Want{})
+	b, err := h.Fetch(t.Context(), "job", filepath.Join(t.TempDir(), "all"), hosts.Want{})
+	taken, left := b.Artifacts, b.Left
 	if err != nil || len(taken) != 3 || len(left) != 0 {
 		t.Errorf("no limit: %q, %q, %v", taken, left, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +45,16 @@ experiments: a: `+minimal+` & {description: "\(len([for i in _n for j in _n for 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := specfile.Load(ctx, specfile.Options{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+	_, err := specfile.Load(ctx, specfile.Options{Dir: dir})
+	if problems, ok := errors.AsType[specfile.Problems](err); !ok || problems[0].Message != "the evaluation takes too long" || problems[0].Suggestion == nil {
+		t.Errorf("Load = %v, want a problem about time", err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if _, err := specfile.Load(ctx, specfile.Options{Dir: dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Load = %v, want the context's error", err)
 	}
-	_, err := specfile.Load(t.Context(), specfile.Options{Dir: dir, MaxMemory: 64 << 20})
+	_, err = specfile.Load(t.Context(), specfile.Options{Dir: dir, MaxMemory: 64 << 20})
 	if problems, ok := errors.AsType[specfile.Problems](err); !ok || !strings.Contains(problems[0].Message, "more than 64 MiB") || problems[0].File != "." {
 		t.Errorf("Load = %v, want a problem about memory", err)
 	}
@@ -107,5 +114,21 @@ func TestLinksOutOfTheRepository(t *testing.T) {
 	got := messages(t, specfile.Options{Dir: dir})
 	if strings.Contains(got, "secret\n") || !strings.Contains(got, "link.cue: this link leads out of the repository") {
 		t.Error(got)
+	}
+}
+
+// While a spec is evaluated garbage is collected less often; afterwards as before, and as a user wants it always.
+func TestLoadingLeavesTheCollectorAsItWas(t *testing.T) {
+	dir := tree(t, "-- exp.cue --\n"+spec("experiments: a: "+minimal))
+	usual := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(usual)
+	for _, percent := range []int{100, 50} {
+		debug.SetGCPercent(percent)
+		if _, err := specfile.Load(t.Context(), specfile.Options{Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		if after := debug.SetGCPercent(100); after != percent {
+			t.Errorf("the collector was at %d, and is at %d", percent, after)
+		}
 	}
 }

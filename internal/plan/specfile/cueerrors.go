@@ -10,7 +10,6 @@ import (
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
-	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 )
 
@@ -22,6 +21,8 @@ const (
 	msgConflict   = "conflicting values"
 	msgMismatch   = "conflicting values %s and %s (mismatched types"
 	msgIncomplete = "incomplete value"
+	msgCombine    = "cannot combine regular field"
+	msgLengths    = "incompatible list lengths"
 )
 
 // inner is the last error of a chain, which says what is wrong; the others say what was being done.
@@ -54,6 +55,14 @@ func unquote(s string) string {
 		return u
 	}
 	return s
+}
+
+// last is the last component of a path: the name of the field that a message is about.
+func last(path []string) string {
+	if len(path) == 0 {
+		return "this package"
+	}
+	return path[len(path)-1]
 }
 
 // userPos is the first of e's positions that lies in a file of the user's.
@@ -130,11 +139,15 @@ func (d *diagnosis) path(path []string, errs []errors.Error) {
 		case strings.HasPrefix(format, msgNotAllowed):
 			d.closed(path, e)
 		case strings.HasPrefix(format, msgRequired):
-			d.problem(token.NoPos, path, "missing field "+quote(path[len(path)-1]), "")
+			d.problem(token.NoPos, path, "missing field "+quote(last(path)), "")
 		case strings.HasPrefix(format, msgIncomplete):
 			d.incomplete(path)
+		case isMessage(e) && strings.Contains(fmt.Sprint(args[0]), " name is lower-case"): // it is about the label
+			d.problem(d.unit.source.find(path).pos, path, fmt.Sprint(args[0]), plainer(last(path)))
 		case isMessage(e):
 			d.problem(d.leafPos(path, e), path, fmt.Sprint(args[0]), d.meant(path))
+		case strings.HasPrefix(format, msgCombine):
+			d.notStruct(path, e)
 		default:
 			d.other(path, e)
 		}
@@ -176,30 +189,43 @@ func isMismatch(e errors.Error) bool {
 // meant suggests the word among those allowed that is closest to the user's.
 func (d *diagnosis) meant(path []string) string {
 	f := schemaShape().at(path)
-	text, err := d.literal(path)
-	if f == nil || err != nil {
+	lit := d.literal(path)
+	if f == nil || lit == nil {
 		return ""
 	}
+	if how := rewritten(f, lit); how != "" {
+		return how
+	}
+	if how := axis(path, lit); how != "" {
+		return how
+	}
+	text := unquote(lit.Value)
 	var words []string
 	for _, x := range alternatives(f.expr) {
 		if lit, ok := x.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			words = append(words, unquote(lit.Value))
 		}
 	}
-	if near, ok := didYouMean(text, words); ok {
+	near, ok := didYouMean(text, words)
+	for _, w := range words {
+		if !ok && len(text) > 2 && strings.HasPrefix(w, strings.ToLower(text)) {
+			near, ok = w, true
+		}
+	}
+	if ok {
 		return "did you mean " + quote(near) + "?"
 	}
 	return ""
 }
 
-// literal is the string that the user wrote at path.
-func (d *diagnosis) literal(path []string) (string, error) {
+// literal is the text or number that the user wrote at path; nil for anything else.
+func (d *diagnosis) literal(path []string) *ast.BasicLit {
 	for _, p := range d.unit.source.values(path) {
-		if lit, ok := p.value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			return literal.Unquote(lit.Value)
+		if lit, ok := p.value.(*ast.BasicLit); ok {
+			return lit
 		}
 	}
-	return "", strconv.ErrSyntax
+	return nil
 }
 
 var unknownYet = regexp.MustCompile(`non-concrete value (.+) \(type `)
@@ -208,6 +234,17 @@ var unknownYet = regexp.MustCompile(`non-concrete value (.+) \(type `)
 func (d *diagnosis) other(path []string, e errors.Error) {
 	message := pathPrefix.ReplaceAllString(strip(inner(e).Error()), "")
 	suggestion := ""
+	if f := schemaShape().at(path); strings.HasPrefix(message, msgLengths) && f != nil {
+		message = fmt.Sprintf("%s is %s, with at least one element", last(path), describe(f.expr))
+	}
+	if strings.HasPrefix(message, "invalid operation -\"") {
+		message, suggestion = "a text has no minus", `a list is written in brackets, with commas: ["a", "b"]`
+	}
+	if name, ok := strings.CutPrefix(message, "undefined field: "); ok {
+		if near, ok := didYouMean(name, definitions()); ok {
+			suggestion = "did you mean " + near + "?"
+		}
+	}
 	if m := unknownYet.FindStringSubmatch(message); m != nil {
 		message = "this is made of a value that is not known yet: " + m[1]
 		suggestion = valueHint
@@ -241,10 +278,24 @@ func (d *diagnosis) conflict(path []string, errs []errors.Error) bool {
 		if len(places) > 1 {
 			other = "the other is at " + d.loader.place(places[0])
 		}
-		d.problem(places[len(places)-1], path, fmt.Sprintf("conflicting values %v and %v", args[0], args[1]), other)
+		if len(path) == 0 {
+			d.problem(places[len(places)-1], path, "a value without a name stands among the fields", "write name: value, or remove it")
+			return true
+		}
+		d.problem(places[len(places)-1], path, fmt.Sprintf("conflicting values %s and %s", brief(args[0]), brief(args[1])), other)
 		return true
 	}
 	return false
+}
+
+// brief is a value as it fits into a message.
+func brief(v any) string {
+	const most = 60
+	r := []rune(fmt.Sprint(v))
+	if len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(r)
 }
 
 // literals are the positions among mine at which a value of path is written.
@@ -262,72 +313,14 @@ func (d *diagnosis) literals(path []string, mine []token.Pos) []token.Pos {
 	return at
 }
 
-// mismatch reports a value of another type than the schema's.
-func (d *diagnosis) mismatch(path []string, e errors.Error) {
-	name := path[len(path)-1]
-	f := schemaShape().at(path)
-	_, args := e.Msg()
-	if f == nil || len(args) < 4 {
-		d.problem(d.leafPos(path, e), path, strip(inner(e).Error()), "")
-		return
-	}
-	if _, err := strconv.Atoi(name); err == nil && len(path) > 1 {
-		name = "an element of " + path[len(path)-2]
-	}
-	got := fmt.Sprint(args[2])
-	if places := d.unit.source.values(path); len(places) > 0 && places[0].value != nil {
-		got = literalKind(places[0].value, got)
-	}
-	want := describe(f.expr)
-	suggestion := ""
-	if want == "a string" && (got == "a number" || got == "true or false") {
-		suggestion = "put it in quotes: " + quote(fmt.Sprint(args[0]))
-	}
-	if want == "a list of strings" && got == "a string" {
-		suggestion = "put it in brackets: [" + fmt.Sprint(args[0]) + "]"
-		if name == "command" {
-			suggestion = `one element for each word: ["python", "train.py"]`
-		}
-	}
-	d.problem(d.leafPos(path, e), path, fmt.Sprintf("%s is %s, not %s", name, want, got), suggestion)
-}
-
-// literalKind says what the user wrote; typ is CUE's word for it.
-func literalKind(x ast.Expr, typ string) string {
-	switch x := x.(type) {
-	case *ast.StructLit:
-		return "a struct"
-	case *ast.ListLit:
-		return "a list"
-	case *ast.BasicLit:
-		switch x.Kind {
-		case token.STRING:
-			return "a string"
-		case token.INT, token.FLOAT:
-			return "a number"
-		case token.TRUE, token.FALSE:
-			return "true or false"
-		case token.NULL:
-			return "null"
-		}
-	}
-	switch typ {
-	case "int", "float", "number":
-		return "a number"
-	case "bool":
-		return "true or false"
-	case "null":
-		return typ
-	default:
-		return "a " + typ
-	}
-}
-
 // closed reports a field that the schema has and something else forbids.
 func (d *diagnosis) closed(path []string, e errors.Error) {
+	if len(path) > 0 && d.unit.source.isList(path[:len(path)-1]) {
+		return // CUE has tried to read a list as a struct; what is wrong with its elements it says of them
+	}
 	pos := d.userPos(e)
 	if schemaShape().at(path) == nil {
-		d.problem(pos, path, "unknown field "+quote(path[len(path)-1]), "")
+		d.problem(pos, path, "unknown field "+quote(last(path)), "")
 		return
 	}
 	d.problem(pos, path, "the schema has this field, but a definition that it is unified with is closed and has not",
@@ -336,7 +329,7 @@ func (d *diagnosis) closed(path []string, e errors.Error) {
 
 // incomplete reports a value that is a constraint still.
 func (d *diagnosis) incomplete(path []string) {
-	d.problem(d.unit.source.valuePos(path), path, path[len(path)-1]+" has no value yet", valueHint)
+	d.problem(d.unit.source.valuePos(path), path, last(path)+" has no value yet", valueHint)
 }
 
 const valueHint = "give it a value, or set it with a tag (-t)"

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/errors"
@@ -155,20 +156,48 @@ func isList(v cue.Value) bool {
 	return err == nil
 }
 
-// fields decodes the fields of a struct, also those of embedded ones.
+// fields decodes the fields of a struct, also those of embedded ones. They are looked up by name: cue.Value.Fields first
+// sorts what it yields, which costs as much as all the rest.
 func (d *decoder) fields(v cue.Value, rv reflect.Value, path []string) {
-	places := map[string]reflect.Value{}
-	for _, f := range reflect.VisibleFields(rv.Type()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !f.Anonymous {
-			places[name] = rv.FieldByIndex(f.Index)
+	for _, p := range slotsOf(rv.Type()) {
+		w := v.LookupPath(p.path)
+		if !w.Exists() || absent(w) {
+			continue
+		}
+		at := append(slices.Clip(path), p.name)
+		d.mark(at)
+		d.decode(w, rv.FieldByIndex(p.index), at)
+	}
+}
+
+// A slot is where a field of a struct in CUE goes in its Go type.
+type slot struct {
+	name  string
+	path  cue.Path
+	index []int
+}
+
+var slotsByType sync.Map // of reflect.Type: []slot
+
+func slotsOf(t reflect.Type) []slot {
+	if ps, ok := slotsByType.Load(t); ok {
+		return ps.([]slot)
+	}
+	var ps []slot
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" && !f.Anonymous {
+			ps = append(ps, slot{name, cue.MakePath(cue.Str(name)), f.Index})
 		}
 	}
-	d.each(v, path, func(name string, v cue.Value, path []string) {
-		if p, ok := places[name]; ok {
-			d.decode(v, p, path)
-		}
-	})
+	slotsByType.Store(t, ps)
+	return ps
+}
+
+// mark notes that the spec itself sets what is at path.
+func (d *decoder) mark(path []string) {
+	if d.set != nil && len(path) > d.skip {
+		d.set[strings.Join(path[d.skip:], ".")] = true
+	}
 }
 
 // ordered is each in the order of the source.
@@ -204,9 +233,7 @@ func (d *decoder) each(v cue.Value, path []string, f func(name string, v cue.Val
 		}
 		name := it.Selector().Unquoted()
 		p := append(slices.Clip(path), name)
-		if d.set != nil && len(p) > d.skip {
-			d.set[strings.Join(p[d.skip:], ".")] = true
-		}
+		d.mark(p)
 		f(name, it.Value(), p)
 	}
 }

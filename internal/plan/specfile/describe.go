@@ -102,10 +102,13 @@ func pathString(path []string) string {
 
 // didYouMean names the candidate that is closest to name, if one is close.
 func didYouMean(name string, candidates []string) (string, bool) {
-	best, least := "", 1+len(name)/3
+	best, least := "", 1+len(name)/4
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(name), strings.ToLower(c)); d <= least && c != name {
-			best, least = c, d-1
+		d := distance(strings.ToLower(name), strings.ToLower(c))
+		// Of two that are equally close, the one with the same first letter is meant.
+		nearer := d < least || d == least && (best == "" || c[:min(1, len(c))] == name[:min(1, len(name))] && best[:1] != name[:min(1, len(name))])
+		if nearer && c != name {
+			best, least = c, d
 		}
 	}
 	return best, best != ""

@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,18 +24,35 @@ type diagnosis struct {
 }
 
 // diagnose reports every problem of a unit that was evaluated.
-func (l *loader) diagnose(u *unit) {
+func (l *loader) diagnose(ctx *cue.Context, u *unit) {
 	d := &diagnosis{loader: l, unit: u, reported: map[string]bool{}}
 	if u.inst.Err != nil {
-		d.unloadable(errors.Errors(u.inst.Err))
+		errs := errors.Errors(u.inst.Err)
+		d.unloadable(errs)
+		if again := d.withoutUnused(ctx, errs); again != nil {
+			l.diagnose(ctx, again)
+		}
 		return
 	}
 	err := u.value.Validate(cue.Concrete(true))
 	if err == nil && !d.strangers() {
 		return
 	}
+	before := len(l.problems)
 	d.fields(schemaShape(), u.value, nil)
 	d.evaluation(errors.Errors(err))
+	if err != nil && len(l.problems) == before { // better in CUE's words than not at all
+		e := errors.Errors(err)[0]
+		d.other(unquoted(e.Path()), e)
+	}
+}
+
+func unquoted(path []string) []string {
+	out := make([]string, len(path))
+	for i, c := range path {
+		out[i] = unquote(c)
+	}
+	return out
 }
 
 // strangers reports whether the package has a field that is none of ours. The package itself is not closed.
@@ -45,6 +63,19 @@ func (d *diagnosis) strangers() bool {
 		}
 	}
 	return false
+}
+
+// misspelt reports top-level fields that are most likely meant to be sections, in a package that has none.
+func (d *diagnosis) misspelt() bool {
+	bad := false
+	for _, name := range slices.Sorted(maps.Keys(d.unit.source.top)) {
+		allowed := schemaShape().names(func(string) (string, bool) { return "", false })
+		if near, ok := didYouMean(name, allowed); ok {
+			bad = true
+			d.problem(d.unit.source.find([]string{name}).pos, []string{name}, "unknown field "+quote(name), "did you mean "+quote(near)+"?")
+		}
+	}
+	return bad
 }
 
 // problem reports at the place of path, or of the longest part of it in the source.
@@ -75,7 +106,7 @@ func (u *unit) problem(pos token.Pos, path []string, message, suggestion string)
 		at := pos.Position()
 		p.File, p.Line, p.Col = at.Filename, at.Line, at.Column
 	case len(u.source.files) > 0:
-		p.File = u.source.files[0].Filename
+		p.File, p.Line, p.Col = u.source.files[0].Filename, 1, 1
 	}
 	return p
 }
@@ -123,6 +154,9 @@ func (d *diagnosis) fields(s *shape, v cue.Value, path []string) {
 			}
 		}
 		return
+	}
+	if len(s.variants) > 0 && d.unit.source.isList(path) {
+		return // what is wrong with its elements, CUE says
 	}
 	present := names(v)
 	if !isStruct(v) {
@@ -272,12 +306,17 @@ func (d *diagnosis) unknown(s *shape, name string, path, present []string, discr
 	}
 	allowed := s.names(discriminator)
 	free := slices.DeleteFunc(slices.Clone(allowed), func(n string) bool { return slices.Contains(present, n) })
-	near, ok := didYouMean(name, free)
+	near, ok := meantField(name, free)
 	if !ok {
-		near, ok = didYouMean(name, allowed)
+		near, ok = meantField(name, allowed)
 	}
 	hint := "did you mean " + quote(near) + "?"
-	if !ok {
+	if owner := s.owner(name, allowed); owner != "" {
+		near, ok, hint = owner, true, name+" belongs into "+owner+": "+owner+": "+name+": …"
+	}
+	if !ok && len(path) > 1 && path[len(path)-2] == "sweep" {
+		hint = "an axis belongs into grid: sweep: grid: " + name + ": …"
+	} else if !ok {
 		hint = "fields here: " + strings.Join(allowed, ", ")
 		if len(path) == 1 {
 			hint += "; a helper of your own is `_" + name + "`"
@@ -285,6 +324,25 @@ func (d *diagnosis) unknown(s *shape, name string, path, present []string, discr
 	}
 	d.found(path, pos, path, "unknown field "+quote(name), hint)
 	return near
+}
+
+// owner is the one field of those allowed in which a field of that name belongs; "" if none or several have it, or if
+// users of other tools mean another by it: a timeout is that of the trial, and not the setup's.
+func (s *shape) owner(name string, allowed []string) string {
+	owner, words := "", otherWords[name]
+	for _, f := range s.fields {
+		if f.shape == nil || !slices.Contains(allowed, f.name) || !slices.ContainsFunc(f.shape.fields, func(g *field) bool { return g.name == name }) {
+			continue
+		}
+		if owner != "" && owner != f.name {
+			return ""
+		}
+		owner = f.name
+	}
+	if len(words) > 0 && !slices.Contains(words, owner) {
+		return ""
+	}
+	return owner
 }
 
 // nameRules say in words what the patterns of the schema allow.
@@ -308,6 +366,17 @@ func (f *field) wants() string {
 		if len(needs) > 0 {
 			return f.name + " is a struct with " + join(needs, "and")
 		}
+		if len(f.shape.fields) == 0 && len(f.shape.patterns) > 0 && f.name != "" {
+			return "each has a name: " + f.name + ": \"name\": …"
+		}
 	}
 	return f.name + " is " + describe(f.expr)
+}
+
+// likeThis says more of a struct than that it is one; "" if there is no more to say.
+func (f *field) likeThis() string {
+	if s := f.wants(); f.name != "" && s != f.name+" is a struct" {
+		return s
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,13 +20,7 @@ var embedArgument = regexp.MustCompile(`\b(file|glob)\s*=\s*("(?:[^"\\]|\\.)*"|[
 // what it reads can come to stand in a plan.
 func (d *diagnosis) embedsOutside() bool {
 	bad := false
-	seen := map[*build.Instance]bool{}
-	var look func(inst *build.Instance)
-	look = func(inst *build.Instance) {
-		if seen[inst] {
-			return
-		}
-		seen[inst] = true
+	d.eachInstance(func(inst *build.Instance) {
 		for _, f := range inst.Files {
 			ast.Walk(f, func(n ast.Node) bool {
 				if a, ok := n.(*ast.Attribute); ok && strings.HasPrefix(a.Text, "@embed(") {
@@ -34,11 +29,7 @@ func (d *diagnosis) embedsOutside() bool {
 				return true
 			}, nil)
 		}
-		for _, dep := range inst.Imports {
-			look(dep)
-		}
-	}
-	look(d.unit.inst)
+	})
 	return bad
 }
 
@@ -48,6 +39,9 @@ func (d *diagnosis) embedOutside(dir string, a *ast.Attribute) bool {
 		if s, err := literal.Unquote(name); err == nil {
 			name = s
 		}
+		if slices.Contains(strings.Split(name, "/"), "..") || strings.HasPrefix(name, "/") {
+			continue // CUE refuses it
+		}
 		paths := []string{filepath.Join(dir, filepath.FromSlash(name))}
 		if m[1] == "glob" {
 			paths = globbed(paths[0])
@@ -55,6 +49,16 @@ func (d *diagnosis) embedOutside(dir string, a *ast.Attribute) bool {
 		if slices.ContainsFunc(paths, d.loader.leaves) {
 			d.problem(a.Pos(), nil, "what is embedded here lies behind a link that leads out of the repository", "")
 			return true
+		}
+		for _, p := range paths {
+			info, err := os.Stat(p)
+			if err != nil || info.IsDir() {
+				continue // CUE says what is wrong with it
+			}
+			if u := unfitness(p); u != nil {
+				d.problem(a.Pos(), nil, "what is embedded here is not read: "+u.message, "")
+				return true
+			}
 		}
 	}
 	return false
@@ -80,6 +84,10 @@ func (l *loader) leaves(path string) bool {
 	if err != nil {
 		return false // there is nothing, which CUE reports
 	}
-	root, err := filepath.EvalSymlinks(l.root)
-	return err != nil || !within(root, real)
+	if l.realRoot == "" {
+		if l.realRoot, err = filepath.EvalSymlinks(l.root); err != nil {
+			return true
+		}
+	}
+	return !within(l.realRoot, real)
 }

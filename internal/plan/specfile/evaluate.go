@@ -51,7 +51,7 @@ type unit struct {
 }
 
 // loadUnit reads the package of t. What is wrong with it is in inst.Err.
-func loadUnit(t target, m *cueModule, tags []string) *unit {
+func loadUnit(t target, m *cueModule, s *shelf, tags []string) *unit {
 	cfg := m.config(t.dir, []target{t})
 	cfg.Tags = tags
 	args := []string{".:" + t.pkg}
@@ -62,7 +62,7 @@ func loadUnit(t target, m *cueModule, tags []string) *unit {
 	case err != nil || !plainPath.MatchString(rel):
 		// The loader makes an import path of the directory, and finds nothing if that is not a valid one.
 		args = []string{checkName(t)}
-		for _, file := range filesOf(t, m) {
+		for _, file := range s.filesOf(t, m) {
 			if rel, err := filepath.Rel(t.dir, file); err == nil {
 				args = append(args, rel)
 			}

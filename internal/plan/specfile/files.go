@@ -1,7 +1,6 @@
 package specfile
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,6 +16,7 @@ func Root(dir string) string { return rootOf(dir) }
 // Paths are the PATHs that load just these absolute files: a directory where they are its whole package. A file of a
 // parent directory comes with the package below it.
 func Paths(files []string) []string {
+	disk := newShelf()
 	byDir := map[string][]string{}
 	pkgs := map[string]string{}
 	for _, f := range files {
@@ -28,7 +28,7 @@ func Paths(files []string) []string {
 	for dir, listed := range byDir {
 		switch {
 		case pkgs[dir] != "" && parent(dir, pkgs):
-		case pkgs[dir] != "" && len(packageFiles(dir, pkgs[dir])) == len(listed) && len(packagesIn(dir)) == 1:
+		case pkgs[dir] != "" && len(disk.of(dir, pkgs[dir])) == len(listed) && len(disk.packages(dir)) == 1:
 			out = append(out, dir)
 		default:
 			out = append(out, listed...)
@@ -48,23 +48,10 @@ func parent(dir string, pkgs map[string]string) bool {
 	return false
 }
 
-func packageFiles(dir, pkg string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // loading it will say why
-	}
-	var out []string
-	for _, e := range entries {
-		if file := filepath.Join(dir, e.Name()); !e.IsDir() && isSpecFile(e.Name()) && packageOf(file) == pkg {
-			out = append(out, file)
-		}
-	}
-	return out
-}
-
 // Finder returns a function that tells whether a file is part of a package of experiment files, loaded or not: what is
 // code must not depend on which PATHs were named together.
 func Finder() func(file string) bool {
+	disk := newShelf()
 	known := map[[2]string]bool{}
 	return func(file string) bool {
 		if !isSpecFile(filepath.Base(file)) {
@@ -76,16 +63,25 @@ func Finder() func(file string) bool {
 		}
 		ours, ok := known[[2]string{dir, pkg}]
 		if !ok {
-			ours = slices.ContainsFunc(packageFiles(dir, pkg), holdsSpec)
+			ours = disk.holdsSpec(dir, pkg)
 			known[[2]string{dir, pkg}] = ours
 		}
 		return ours
 	}
 }
 
+// holdsSpec reports whether a file of a package does.
+func (s *shelf) holdsSpec(dir, pkg string) bool {
+	return slices.ContainsFunc(s.of(dir, pkg), func(name string) bool { return holdsSpec(filepath.Join(dir, name)) })
+}
+
 // holdsSpec reports whether a file imports the schema, or declares sections of ours and nothing else.
 func holdsSpec(file string) bool {
-	f, err := parser.ParseFile(file, nil)
+	text, err := readText(file)
+	if err != nil {
+		return false
+	}
+	f, err := parser.ParseFile(file, text)
 	if err != nil {
 		return false
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -77,8 +76,9 @@ func Init(dir string) ([]string, error) {
 
 // packageName is the package that dir has for experiments, or a name made from that of the directory.
 func packageName(dir string) string {
-	for _, p := range packagesIn(dir) {
-		if slices.ContainsFunc(packageFiles(dir, p.name), holdsSpec) {
+	disk := newShelf()
+	for _, p := range disk.packages(dir) {
+		if disk.holdsSpec(dir, p.name) {
 			return p.name
 		}
 	}

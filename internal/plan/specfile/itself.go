@@ -18,14 +18,32 @@ func (d *diagnosis) insideItself() bool {
 					report(x, nil)
 				}
 			}
-			if f, ok := decl.(*ast.Field); ok {
-				if name, ok := plainName(f.Label); ok {
-					selfEmbedded(f.Value, []string{name}, report)
-				}
-			}
+			d.sectionsInside(decl, report)
 		}
 	}
 	return bad
+}
+
+// sectionsInside looks into a field at the top, or into what a comprehension makes there.
+func (d *diagnosis) sectionsInside(decl ast.Decl, report func(*ast.Ident, []string)) {
+	switch decl := decl.(type) {
+	case *ast.Field:
+		if name, ok := plainName(decl.Label); ok {
+			selfEmbedded(decl.Value, []string{name}, report)
+		}
+	case *ast.Comprehension:
+		if lit, ok := decl.Value.(*ast.StructLit); ok {
+			for _, inner := range lit.Elts {
+				d.sectionsInside(inner, report)
+			}
+		}
+	case *ast.EmbedDecl:
+		if lit, ok := decl.Expr.(*ast.StructLit); ok {
+			for _, inner := range lit.Elts {
+				d.sectionsInside(inner, report)
+			}
+		}
+	}
 }
 
 // selfEmbedded finds embeddings of the field path[0] in its own value x, which stands at path.

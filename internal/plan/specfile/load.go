@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -49,7 +48,7 @@ func (p Problems) Error() string {
 // Load reads, checks and resolves. If the files are wrong the error is Problems; another error means that xrun could
 // not do its work. The Spec has its defaults filled in.
 func Load(ctx context.Context, o Options) (*plan.Spec, error) {
-	l := &loader{Options: o, modules: map[string]*cueModule{}, lines: map[string][]string{}, wrong: map[string]bool{}}
+	l := &loader{Options: o, shelf: newShelf(), modules: map[string]*cueModule{}, lines: map[string][]string{}, wrong: map[string]bool{}}
 	spec, err := bounded(ctx, o.MaxMemory, l.load)
 	// An evaluation without end is the spec's fault. The loader is still at work: nothing else of it may be looked at.
 	if e, ok := errors.AsType[runaway](err); ok {
@@ -66,7 +65,9 @@ func Load(ctx context.Context, o Options) (*plan.Spec, error) {
 // A loader is one call of Load.
 type loader struct {
 	Options
+	shelf    *shelf
 	root     string
+	realRoot string                // without links, once it is needed
 	modules  map[string]*cueModule // by directory
 	units    []*unit
 	problems []plan.Problem  // their Files are absolute until the end
@@ -101,7 +102,7 @@ func (l *loader) load() (*plan.Spec, error) {
 
 // targets are the packages that the options name, and sets the root.
 func (l *loader) targets() ([]target, error) {
-	f := &finder{base: l.Dir}
+	f := &finder{base: l.Dir, shelf: l.shelf, index: map[string]int{}}
 	paths := l.Paths
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -162,12 +163,12 @@ func (l *loader) line(file string, n int) string {
 	lines, ok := l.lines[file]
 	if !ok {
 		// A file behind a link, of an imported package, may have a syntax error; its lines are not shown all the same.
-		if text, err := os.ReadFile(file); err == nil && (!within(l.root, file) || !l.leaves(file)) {
+		if text, err := readText(file); err == nil && (!within(l.root, file) || !l.leaves(file)) {
 			lines = splitLines(string(text))
 		}
 		l.lines[file] = lines
 	}
-	if n > len(lines) {
+	if n < 1 || n > len(lines) {
 		return ""
 	}
 	return lines[n-1]

@@ -1,7 +1,6 @@
 package specfile
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
+
+	"github.com/xrun-dev/xrun/schema"
 )
 
 // unloadable reports why a package could not be evaluated.
@@ -28,16 +29,37 @@ func (d *diagnosis) unloadable(errs []errors.Error) {
 // syntax is every syntax error of every file of the package.
 func (d *diagnosis) syntax() []errors.Error {
 	var errs []errors.Error
-	for _, file := range filesOf(d.unit.target, d.unit.module) {
-		if _, err := parser.ParseFile(file, nil, parser.ParseComments); err != nil {
-			errs = append(errs, errors.Errors(err)...)
+	for _, file := range d.loader.shelf.filesOf(d.unit.target, d.unit.module) {
+		text, err := readText(file)
+		if err != nil {
+			continue // that is told on its own
+		}
+		if _, err := parser.ParseFile(file, text, parser.ParseComments); err != nil {
+			errs = append(errs, telling(errors.Errors(err))...)
 		}
 	}
 	return errs
 }
 
+// telling are the errors of one file that say something new: the first of each line, and none of those that follow from a
+// character that was left out.
+func telling(errs []errors.Error) []errors.Error {
+	var out []errors.Error
+	illegal, last := false, 0
+	for _, e := range errs {
+		line := e.Position().Line()
+		isIllegal := strings.Contains(e.Error(), "illegal character")
+		if line == last && line > 0 || illegal && !isIllegal {
+			continue
+		}
+		illegal, last = illegal || isIllegal, line
+		out = append(out, e)
+	}
+	return out
+}
+
 // filesOf are the files of a target on disk, whether or not they can be parsed.
-func filesOf(t target, m *cueModule) []string {
+func (s *shelf) filesOf(t target, m *cueModule) []string {
 	var paths []string
 	if t.files != nil {
 		for _, name := range t.files {
@@ -46,11 +68,8 @@ func filesOf(t target, m *cueModule) []string {
 		return paths
 	}
 	for dir := t.dir; within(m.root, dir); dir = filepath.Dir(dir) {
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if name := filepath.Join(dir, e.Name()); isSpecFile(e.Name()) && packageOf(name) == t.pkg {
-				paths = append(paths, name)
-			}
+		for _, name := range s.of(dir, t.pkg) {
+			paths = append(paths, filepath.Join(dir, name))
 		}
 		if dir == m.root {
 			break
@@ -64,14 +83,25 @@ func (d *diagnosis) loading(e errors.Error) {
 	message := strip(inner(e).Error())
 	suggestion := ""
 	switch {
-	case strings.Contains(message, "cannot find package"), strings.Contains(message, "cannot find module"):
-		suggestion = "packages are not downloaded: copy it below cue.mod/pkg, or remove the import"
+	case strings.Contains(message, "cannot find package"), strings.Contains(message, "cannot find module"), strings.HasPrefix(message, "builtin package"):
+		if suggestion = schemaImport(message); suggestion == "" {
+			suggestion = "packages are not downloaded: copy it below cue.mod/pkg, or remove the import"
+		}
 	case strings.HasPrefix(message, "imported and not used"):
 		suggestion = "remove the import"
+		if strings.Contains(message, quote(schema.Package)) {
+			suggestion = "use it: experiments: \"name\": schema.#Experiment & {…}; or remove the import"
+		}
 	case strings.HasPrefix(message, "reference "):
 		if name, err := strconv.Unquote(strings.Fields(message)[1]); err == nil {
-			suggestion = d.unit.source.reference(name)
+			suggestion = d.reference(name, e)
 		}
+	case strings.HasPrefix(message, "undefined field: "):
+		if near, ok := didYouMean(strings.TrimPrefix(message, "undefined field: "), definitions()); ok {
+			suggestion = "did you mean " + near + "?"
+		}
+	default:
+		suggestion = d.syntaxHint(message, e)
 	}
 	var path []string
 	for _, c := range e.Path() {
@@ -132,7 +162,46 @@ func hasType(value, typ string) bool {
 	return err == nil
 }
 
-// reference suggests a name for one that is not found.
+// syntaxHint is the hint for an error that the parser gave.
+func (d *diagnosis) syntaxHint(message string, e errors.Error) string {
+	pos := d.userPos(e)
+	if !pos.IsValid() {
+		return ""
+	}
+	at := pos.Position()
+	text, err := readText(at.Filename)
+	if err != nil {
+		return ""
+	}
+	before := at.Line - 1
+	for before > 1 && strings.TrimSpace(d.loader.line(at.Filename, before)) == "" {
+		before--
+	}
+	return syntaxHint(message, d.loader.line(at.Filename, at.Line), at.Column, d.loader.line(at.Filename, before), string(text))
+}
+
+// reference suggests what is meant by a name that is not found.
+func (d *diagnosis) reference(name string, e errors.Error) string {
+	if slices.Contains(definitions(), name) {
+		return "write schema." + name
+	}
+	if hint := d.unit.source.reference(name); hint != "" {
+		return hint
+	}
+	if pos := d.userPos(e); pos.IsValid() {
+		at := pos.Position()
+		line := d.loader.line(at.Filename, at.Line)
+		switch {
+		case strings.HasSuffix(line[:min(at.Column-1, len(line))], `\(`):
+			return "a parameter is filled in by xrun, not by CUE: write {" + name + "}"
+		case yamlItem.MatchString(line):
+			return `a list is written in brackets, with commas, a text in quotes: ["a", "b"]`
+		}
+	}
+	return unquotedWord(name)
+}
+
+// reference suggests a name of the package for one that is not found.
 func (s *source) reference(name string) string {
 	var names []string
 	for n := range s.top {

@@ -3,7 +3,6 @@ package specfile
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,25 +19,22 @@ type dirPackage struct {
 	files []string // base names
 }
 
-// packagesIn are the packages of a directory, the one with the most files first. One that cannot be read has none here:
+// packages are the packages of a directory, the one with the most files first. One that cannot be read has none here:
 // loading it says why.
-func packagesIn(dir string) []dirPackage {
-	entries, _ := os.ReadDir(dir)
+func (s *shelf) packages(dir string) []dirPackage {
 	var out []dirPackage
-	for _, e := range entries {
-		if e.IsDir() || !isSpecFile(e.Name()) {
+	index := map[string]int{}
+	for _, f := range s.dir(dir) {
+		if f.pkg == "" || !isSpecFile(f.name) {
 			continue
 		}
-		name := packageOf(filepath.Join(dir, e.Name()))
-		if name == "" {
-			continue
-		}
-		i := slices.IndexFunc(out, func(p dirPackage) bool { return p.name == name })
-		if i < 0 {
+		i, ok := index[f.pkg]
+		if !ok {
 			i = len(out)
-			out = append(out, dirPackage{name: name})
+			index[f.pkg] = i
+			out = append(out, dirPackage{name: f.pkg})
 		}
-		out[i].files = append(out[i].files, e.Name())
+		out[i].files = append(out[i].files, f.name)
 	}
 	slices.SortStableFunc(out, func(a, b dirPackage) int { return cmp.Compare(len(b.files), len(a.files)) })
 	return out
@@ -48,7 +44,7 @@ func packagesIn(dir string) []dirPackage {
 // most likely one of them was given another name, at the package clause of the smallest. Packages that each have
 // something of ours may share a directory.
 func (l *loader) mixed(u *unit) bool {
-	pkgs := packagesIn(u.dir)
+	pkgs := l.shelf.packages(u.dir)
 	if u.files != nil || len(pkgs) < 2 {
 		return false
 	}
@@ -70,15 +66,27 @@ func (l *loader) mixed(u *unit) bool {
 		File: file, Suggestion: &hint,
 		Message: fmt.Sprintf("this directory holds %s packages: %s", number, join(each, "and")),
 	}
-	if syntax, err := parser.ParseFile(file, nil, parser.PackageClauseOnly); err == nil {
-		for _, d := range syntax.Decls {
-			if clause, ok := d.(*ast.Package); ok {
-				at := clause.Pos().Position()
-				p.Line, p.Col = at.Line, at.Column
-			}
-		}
-	}
+	p.Line, p.Col = clauseOf(file)
 	l.wrong[""] = true
 	l.problems = append(l.problems, p)
 	return true
+}
+
+// clauseOf is where the package clause of a file stands; 0 for one without.
+func clauseOf(file string) (line, col int) {
+	text, err := readText(file)
+	if err != nil {
+		return 0, 0
+	}
+	syntax, err := parser.ParseFile(file, text, parser.PackageClauseOnly)
+	if err != nil {
+		return 0, 0
+	}
+	for _, d := range syntax.Decls {
+		if clause, ok := d.(*ast.Package); ok {
+			at := clause.Pos().Position()
+			return at.Line, at.Column
+		}
+	}
+	return 0, 0
 }

@@ -37,11 +37,12 @@ var vendorDir = filepath.Join("cue.mod", "pkg", filepath.FromSlash(schema.Packag
 // repository holds.
 type cueModule struct {
 	root    string
+	path    string // of the module, without its version
 	overlay map[string]load.Source
 	// virtual is where the registry says that the schema's module lies; "" where it is not a dependency.
 	virtual string
-	// problems of the module itself; Files are absolute.
-	problems []plan.Problem
+	// problems and warnings of the module itself; Files are absolute.
+	problems, warnings []plan.Problem
 }
 
 // findModule finds the module of dir. Without a cue.mod there is an imaginary one, at fallback if that is above dir.
@@ -56,8 +57,16 @@ func findModule(dir, fallback string) *cueModule {
 		}
 	}
 	m := &cueModule{root: root, overlay: map[string]load.Source{}}
+	if info, err := os.Stat(filepath.Join(root, "cue.mod")); err == nil && !info.IsDir() {
+		m.problems = append(m.problems, plan.Problem{File: filepath.Join(root, "cue.mod"), Message: "cue.mod is a directory that holds module.cue, not a file"})
+		return m
+	}
 	name := filepath.Join(root, "cue.mod", "module.cue")
-	text, err := os.ReadFile(name)
+	text, err := readText(name)
+	if _, there := os.Lstat(name); err != nil && there == nil {
+		m.problems = append(m.problems, plan.Problem{File: name, Message: err.Error()})
+		return m
+	}
 	if err != nil {
 		m.put(fmt.Sprintf("module: \"xrun.local@v0\"\nlanguage: version: %q\n", languageVersion), "cue.mod", "module.cue")
 		m.put(schema.Source, vendorDir, "schema.cue")
@@ -66,6 +75,9 @@ func findModule(dir, fallback string) *cueModule {
 	}
 	// A module file that cannot be read is CUE's to complain about.
 	file, err := modfile.Parse(text, name)
+	if err == nil {
+		m.path, _, _ = strings.Cut(file.Module, "@")
+	}
 	if err == nil && file.Language != nil && tooOld(file.Language.Version) {
 		m.tooOld(name, string(text), file.Language.Version)
 	}
@@ -87,8 +99,26 @@ func findModule(dir, fallback string) *cueModule {
 	default:
 		m.put(schema.Source, vendorDir, "schema.cue")
 		m.foreign()
+		m.stale()
 	}
 	return m
+}
+
+// stale warns of a copy of the schema that is not ours: xrun goes by its own, but cue and an editor by that one.
+func (m *cueModule) stale() {
+	name := filepath.Join(m.root, vendorDir, "schema.cue")
+	if _, err := os.Lstat(name); err != nil {
+		return
+	}
+	text, err := readText(name)
+	if err == nil && strings.ReplaceAll(string(text), "\r\n", "\n") == schema.Source {
+		return
+	}
+	hint := "`xrun schema --vendor` brings it up to date"
+	m.warnings = append(m.warnings, plan.Problem{
+		File: name, Line: 1, Col: 1, Path: "schema", Suggestion: &hint,
+		Message: "this copy of the schema is not that of this version of xrun: cue and your editor see another language than xrun does",
+	})
 }
 
 // tooOld reports whether the schema cannot be read in this version of the language. CUE would complain about every line of it.

@@ -15,13 +15,7 @@ const maxExponent = 10_000
 // numbersOutOfReach reports number literals that CUE misreads without a word: of 1e999999999 it keeps the 1.
 func (d *diagnosis) numbersOutOfReach() bool {
 	bad := false
-	seen := map[*build.Instance]bool{}
-	var look func(inst *build.Instance)
-	look = func(inst *build.Instance) {
-		if seen[inst] {
-			return
-		}
-		seen[inst] = true
+	d.eachInstance(func(inst *build.Instance) {
 		for _, f := range inst.Files {
 			ast.Walk(f, func(n ast.Node) bool {
 				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.FLOAT && outOfReach(lit.Value) {
@@ -31,11 +25,7 @@ func (d *diagnosis) numbersOutOfReach() bool {
 				return true
 			}, nil)
 		}
-		for _, dep := range inst.Imports {
-			look(dep)
-		}
-	}
-	look(d.unit.inst)
+	})
 	return bad
 }
 

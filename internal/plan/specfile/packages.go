@@ -2,7 +2,6 @@ package specfile
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,11 +18,14 @@ import (
 // read loads the targets' syntax.
 func (l *loader) read(targets []target) []*unit {
 	loaded := map[int]*unit{}
-	tags := newTagList(l.Tags)
+	tags := newTagList(l.Tags, l.shelf)
+	admission := &admission{loader: l, seen: map[string]bool{}, bad: map[string]bool{}}
+	targets = slices.DeleteFunc(targets, func(t target) bool { return !t.explicit && !mentions(t, l.module(t.dir), l.shelf) })
+	crowded := l.crowded(targets)
 	groups := map[*cueModule][]int{}
 	for i, t := range targets {
 		m := l.module(t.dir)
-		if l.outside(t) || len(m.problems) > 0 {
+		if len(m.problems) > 0 || crowded[t.dir] || !admission.admits(t, m) {
 			l.wrong[""] = true
 			continue
 		}
@@ -33,15 +35,12 @@ func (l *loader) read(targets []target) []*unit {
 			}
 			continue
 		}
-		if !t.explicit && !mentions(t, m) {
-			continue
-		}
 		// The loader reports a tag with a bad value for every package that it loads.
 		if t.files == nil && len(l.Tags) == 0 {
 			groups[m] = append(groups[m], i)
 			continue
 		}
-		l.guard(t, func() { loaded[i] = loadUnit(t, m, tags.of(t, m.root)) })
+		l.guard(t, func() { loaded[i] = loadUnit(t, m, l.shelf, tags.of(t, m.root)) })
 	}
 	for m, indexes := range groups {
 		l.readGroup(targets, m, indexes, loaded)
@@ -61,9 +60,9 @@ var sectionWord = regexp.MustCompile(`\b(experiments|hosts|agents|settings|impor
 
 // mentions reports whether a package that was not named could be one of ours. Other CUE in the repository is not even
 // loaded.
-func mentions(t target, m *cueModule) bool {
-	for _, file := range filesOf(t, m) {
-		if text, err := os.ReadFile(file); err == nil && sectionWord.Match(text) {
+func mentions(t target, m *cueModule, s *shelf) bool {
+	for _, file := range s.filesOf(t, m) {
+		if text, err := readText(file); err == nil && sectionWord.Match(text) {
 			return true
 		}
 	}
@@ -85,7 +84,7 @@ func (l *loader) readGroup(targets []target, m *cueModule, indexes []int, loaded
 			loaded[n] = together[i]
 			continue
 		}
-		l.guard(targets[n], func() { loaded[n] = loadUnit(targets[n], m, nil) })
+		l.guard(targets[n], func() { loaded[n] = loadUnit(targets[n], m, l.shelf, nil) })
 	}
 }
 
@@ -101,33 +100,9 @@ func (l *loader) module(dir string) *cueModule {
 	}
 	l.modules[m.root] = m
 	l.problems = append(l.problems, m.problems...)
+	l.spec.Warnings = append(l.spec.Warnings, m.warnings...)
 	l.modules[dir] = m
 	return m
-}
-
-// outside refuses files that are links to the outside of the repository: their lines would be shown.
-func (l *loader) outside(t target) bool {
-	if t.inventory {
-		return false
-	}
-	bad := false
-	for dir := t.dir; within(l.root, dir); dir = filepath.Dir(dir) {
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if e.Type()&os.ModeSymlink == 0 || !isSpecFile(e.Name()) {
-				continue
-			}
-			file := filepath.Join(dir, e.Name())
-			if _, err := os.Stat(file); err != nil || l.leaves(file) {
-				bad = true
-				l.problems = append(l.problems, plan.Problem{File: file, Message: "this link leads out of the repository"})
-			}
-		}
-		if dir == l.root {
-			break
-		}
-	}
-	return bad
 }
 
 // guard turns a panic of CUE into a problem of the package.
@@ -156,16 +131,16 @@ func (l *loader) evaluate() {
 		l.current.Store(&dir)
 		l.guard(u.target, func() {
 			d := &diagnosis{loader: l, unit: u}
-			if !u.inventory && d.embedsOutside() || d.insideItself() || d.numbersOutOfReach() {
+			if !u.inventory && (d.strays() || d.embedsOutside()) || d.insideItself() || d.unnamed() || d.numbersOutOfReach() {
 				return
 			}
 			u.evaluate(ctx)
 			ours = ours || u.holdsSections()
 			if ours || u.explicit && u.inst.Err != nil {
-				l.diagnose(u)
+				l.diagnose(ctx, u)
 				return
 			}
-			if u.explicit && !u.inventory && !l.mixed(u) {
+			if u.explicit && !u.inventory && !l.mixed(u) && !d.misspelt() {
 				l.report(u, u.firstPos(), nil,
 					"this package has no experiments, hosts, agents or settings",
 					`experiments begin with: experiments: "name": schema.#Experiment & {…}`)
@@ -210,11 +185,12 @@ func (u *unit) holdsSections() bool {
 
 // A tagList hands each package the tags that it knows, and remembers which none does.
 type tagList struct {
-	tags []string
-	used map[string]bool
+	shelf *shelf
+	tags  []string
+	used  map[string]bool
 }
 
-func newTagList(tags []string) *tagList { return &tagList{tags, map[string]bool{}} }
+func newTagList(tags []string, s *shelf) *tagList { return &tagList{s, tags, map[string]bool{}} }
 
 // of is the tags that the files of t mention. CUE calls a tag that a package does not know an error of the package, but
 // the tags of one invocation are for all of its packages.
@@ -224,9 +200,8 @@ func (l *tagList) of(t target, root string) []string {
 	}
 	var text strings.Builder
 	for dir := t.dir; ; dir = filepath.Dir(dir) {
-		names, _ := filepath.Glob(filepath.Join(dir, "*.cue"))
-		for _, name := range names {
-			content, _ := os.ReadFile(name)
+		for _, f := range l.shelf.dir(dir) {
+			content, _ := readText(f.path)
 			text.Write(content)
 		}
 		if dir == root || dir == filepath.Dir(dir) {

@@ -3,13 +3,13 @@ package specfile
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"cuelang.org/go/cue/parser"
+	"syscall"
 
 	"github.com/xrun-dev/xrun/internal/plan"
 )
@@ -21,6 +21,8 @@ type target struct {
 	files []string // base names; nil is the package of the directory, with what parent directories add to it
 	// explicit targets were named by the user: that they hold nothing of ours is a problem.
 	explicit bool
+	// found files have no package clause and were not named, but their directory was.
+	found bool
 	// inventory targets hold hosts, agents and settings only.
 	inventory bool
 }
@@ -39,6 +41,8 @@ func isSpecFile(name string) bool {
 // A finder turns PATHs into targets, each once, in the order of the PATHs.
 type finder struct {
 	base    string // what relative PATHs start from
+	shelf   *shelf
+	index   map[string]int // of targets, by what makes them the same package
 	targets []target
 	first   string // the directory of the first PATH that holds a package
 	// problems of paths; their File is as the user wrote it.
@@ -55,8 +59,11 @@ func (f *finder) find(path string) error {
 	abs := f.abs(path)
 	info, err := os.Stat(abs)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
 		f.problem(path, "no such file or directory", "name a directory or a file of CUE, or ./... for everything below here")
+		return nil
+	case errors.Is(err, syscall.ELOOP):
+		f.problem(path, "this link leads in a circle", "remove it")
 		return nil
 	case err != nil:
 		return err
@@ -66,6 +73,10 @@ func (f *finder) find(path string) error {
 		return err
 	case !strings.HasSuffix(abs, ".cue"):
 		f.problem(path, "not a CUE file", "name a directory or a file that ends in .cue")
+		return nil
+	}
+	if u := unfitness(abs); u != nil {
+		f.problem(path, u.message, u.hint)
 		return nil
 	}
 	f.file(abs, true, false)
@@ -131,23 +142,28 @@ func (f *finder) walk(path, root string) error {
 
 // directory adds the packages of one directory.
 func (f *finder) directory(path, abs string, explicit bool) error {
-	entries, err := os.ReadDir(abs)
-	if err != nil {
+	if dir, err := os.Open(abs); err != nil {
+		return err
+	} else if err := dir.Close(); err != nil {
 		return err
 	}
 	var anonymous []string
 	any := false
-	for _, e := range entries {
-		if e.IsDir() || !isSpecFile(e.Name()) {
+	for _, e := range f.shelf.dir(abs) {
+		if !isSpecFile(e.name) {
 			continue
 		}
 		any = true
-		pkg := packageOf(filepath.Join(abs, e.Name()))
-		if pkg == "" {
-			anonymous = append(anonymous, e.Name())
-			continue
+		switch {
+		case e.unfit != nil:
+			if explicit { // else it is told with the packages that it lies beside, if one is ours
+				f.problem(e.path, e.unfit.message, e.unfit.hint)
+			}
+		case e.pkg == "":
+			anonymous = append(anonymous, e.name)
+		default:
+			f.add(target{dir: abs, pkg: e.pkg, explicit: explicit})
 		}
-		f.add(target{dir: abs, pkg: pkg, explicit: explicit})
 	}
 	switch {
 	case !any && explicit:
@@ -155,7 +171,7 @@ func (f *finder) directory(path, abs string, explicit bool) error {
 	case len(anonymous) > 0:
 		// Files without a package clause belong to no package, so each counts alone.
 		for _, name := range anonymous {
-			f.add(target{dir: abs, files: []string{name}, explicit: explicit})
+			f.add(target{dir: abs, files: []string{name}, explicit: explicit, found: true})
 		}
 	}
 	return nil
@@ -165,13 +181,11 @@ func (f *finder) directory(path, abs string, explicit bool) error {
 func (f *finder) file(abs string, explicit, inventory bool) {
 	dir, name := filepath.Split(abs)
 	t := target{dir: filepath.Clean(dir), pkg: packageOf(abs), files: []string{name}, explicit: explicit, inventory: inventory}
-	for i := range f.targets {
-		if o := &f.targets[i]; o.dir == t.dir && o.pkg == t.pkg && o.pkg != "" && o.files != nil && o.inventory == inventory {
-			if !slices.Contains(o.files, name) {
-				o.files = append(o.files, name)
-			}
-			return
+	if i, ok := f.index[t.key()]; ok && t.pkg != "" {
+		if o := &f.targets[i]; o.files != nil && !slices.Contains(o.files, name) {
+			o.files = append(o.files, name)
 		}
+		return
 	}
 	f.add(t)
 }
@@ -188,53 +202,56 @@ func (f *finder) inventory(path, userConfig string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && path == "":
 		return nil
+	case errors.Is(err, syscall.ELOOP):
+		f.problem(path, "this link leads in a circle", "remove it")
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		f.problem(path, "no such inventory", "name a file of CUE, or a directory of such files")
 		return nil
 	case err != nil:
 		return err
 	case !info.IsDir():
-		f.file(abs, true, true)
+		f.hosts(abs, unfitness(abs))
 		return nil
 	}
-	entries, err := os.ReadDir(abs)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.IsDir() && isSpecFile(e.Name()) {
-			f.file(filepath.Join(abs, e.Name()), true, true)
+	for _, e := range f.shelf.dir(abs) {
+		if isSpecFile(e.name) {
+			f.hosts(e.path, e.unfit)
 		}
 	}
 	return nil
 }
 
+// hosts adds one file of the inventory.
+func (f *finder) hosts(file string, u *unfit) {
+	if u != nil {
+		f.problem(file, u.message, u.hint)
+		return
+	}
+	f.file(file, true, true)
+}
+
 // add keeps each package once: a directory covers the files of its package.
 func (f *finder) add(t target) {
-	for i := range f.targets {
+	if i, ok := f.index[t.key()]; ok {
 		o := &f.targets[i]
-		if o.dir != t.dir || o.pkg != t.pkg || o.inventory != t.inventory {
-			continue
-		}
-		if t.pkg == "" && !slices.Equal(o.files, t.files) {
-			continue
-		}
 		o.explicit = o.explicit || t.explicit
 		if t.files == nil {
 			o.files = nil
 		}
 		return
 	}
+	f.index[t.key()] = len(f.targets)
 	f.targets = append(f.targets, t)
 }
 
-// packageOf is the name in the file's package clause. A file that cannot be parsed so far has none; loading it says why.
-func packageOf(file string) string {
-	syntax, err := parser.ParseFile(file, nil, parser.PackageClauseOnly)
-	if err != nil || syntax.PackageName() == "_" {
-		return ""
+// key tells packages apart. Files without a package clause each are one.
+func (t target) key() string {
+	parts := []string{t.dir, t.pkg, fmt.Sprint(t.inventory)}
+	if t.pkg == "" {
+		parts = append(parts, t.files...)
 	}
-	return syntax.PackageName()
+	return key(parts)
 }
 
 // upwards is the first directory from dir up that holds an entry of that name; "" if none does.

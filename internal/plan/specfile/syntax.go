@@ -184,3 +184,11 @@ func (s *source) order(path []string, names []string) []string {
 	slices.SortStableFunc(out, func(a, b string) int { return s.before(places[a], places[b]) })
 	return out
 }
+
+// isList reports whether a list literal stands at path.
+func (s *source) isList(path []string) bool {
+	return slices.ContainsFunc(s.values(path), func(p place) bool {
+		_, ok := p.value.(*ast.ListLit)
+		return ok
+	})
+}

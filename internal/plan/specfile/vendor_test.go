@@ -205,3 +205,40 @@ func TestInitCommandRuns(t *testing.T) {
 		t.Errorf("%q = %q, %v", args, out, err)
 	}
 }
+
+// What the experiment of init suggests to add next can be added as it stands.
+func TestInitSuggestsWhatWorks(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "lab")
+	for _, d := range []string{filepath.Join(root, ".git"), filepath.Join(root, "src")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := specfile.Init(dir); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "experiment.cue")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, next, _ := strings.Cut(string(text), "\t// Next,")
+	_, next, _ = strings.Cut(next, "\n")
+	var fields []string
+	for line := range strings.Lines(next) {
+		if field, ok := strings.CutPrefix(line, "\t//\t"); ok {
+			field, _, _ = strings.Cut(field, "   ")
+			fields = append(fields, "\t"+field+"\n")
+		}
+	}
+	if len(fields) < 3 {
+		t.Fatalf("suggestions %q", fields)
+	}
+	if err := os.WriteFile(name, []byte(before+strings.Join(fields, "")+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if e := load(t, specfile.Options{Dir: dir}).Experiments[0]; len(e.Params) != 1 || len(e.Metrics) != 1 || e.Code.Path != "../src" || len(e.Code.Exclude) != 1 {
+		t.Errorf("%+v", e)
+	}
+}

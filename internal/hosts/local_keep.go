@@ -1,0 +1,107 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// dirKept holds what jobs left here for good, by job.
+const dirKept = "kept"
+
+// keep moves artifacts out of the job directory, which will be deleted. Those that were moved before are where they
+// belong already.
+func (l *Local) keep(id string, found []artifact) error {
+	if len(found) == 0 {
+		return nil
+	}
+	root := l.keptDir(id)
+	for _, a := range found {
+		to := root + "/" + a.name
+		if a.root == root {
+			continue
+		}
+		if err := os.MkdirAll(path.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.Rename(a.root+"/"+a.name, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return syncDir(root)
+}
+
+func (l *Local) keptDir(id string) string { return filepath.Join(l.home, dirKept, id) }
+
+// withKept adds what an earlier Fetch moved away: a Fetch that was not recorded comes again.
+func (l *Local) withKept(id string, found []artifact) ([]artifact, error) {
+	moved, err := listArtifacts(l.keptDir(id))
+	if err != nil || len(moved) == 0 {
+		return found, err
+	}
+	have := map[string]bool{}
+	for _, a := range found {
+		have[a.name] = true
+	}
+	for _, a := range moved {
+		if !have[a.name] {
+			a.copied = true // it stays here as well
+			found = append(found, a)
+		}
+	}
+	slices.SortFunc(found, func(a, b artifact) int { return strings.Compare(a.name, b.name) })
+	return found, nil
+}
+
+// kept lists what keep moved.
+func (l *Local) kept(id string) ([]string, error) {
+	found, err := listArtifacts(l.keptDir(id))
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, a := range found {
+		if !a.mode.IsDir() && a.fits {
+			out = append(out, a.name)
+		}
+	}
+	return out, nil
+}
+
+// BringKept copies those files of a KeptDir of this machine to dir that pick selects (nil is all), and returns their
+// names. They stay where they are too.
+func BringKept(ctx context.Context, keptDir, dir string, pick func(path string) bool) ([]string, error) {
+	found, err := listArtifacts(keptDir)
+	if err != nil {
+		return nil, fmt.Errorf("fetch what stayed in %s: %w", keptDir, err)
+	}
+	var out []string
+	for _, a := range found {
+		if a.mode.IsDir() || !a.fits || pick != nil && !pick(a.name) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		a.copied = true
+		to := dir + "/" + a.name
+		err := os.MkdirAll(path.Dir(to), 0o700)
+		if err == nil {
+			err = os.RemoveAll(to)
+		}
+		if err == nil {
+			err = a.bring(dir, true)
+		}
+		if err != nil {
+			return out, fmt.Errorf("fetch what stayed in %s: %w", keptDir, diskFull(err))
+		}
+		out = append(out, a.name)
+	}
+	return out, nil
+}
