@@ -39,11 +39,16 @@ type cli struct {
 	Run     runCmd     `cmd:"" help:"Plan, then do it."`
 	Resume  resumeCmd  `cmd:"" help:"Go on with an interrupted run."`
 	Stop    stopCmd    `cmd:"" help:"Stop a run, an experiment or a trial."`
+	Status  statusCmd  `cmd:"" help:"Show what runs where, what waits and why, and what is found so far."`
 	Runs    runsCmd    `cmd:"" help:"List the runs, newest first."`
 	Show    showCmd    `cmd:"" help:"Show a run, an experiment or a trial."`
 	Logs    logsCmd    `cmd:"" help:"Print the log of a trial."`
 	Fetch   fetchCmd   `cmd:"" help:"Bring what a trial left on its host."`
 	Report  reportCmd  `cmd:"" help:"Write a run's report again, or print it."`
+	Export  exportCmd  `cmd:"" help:"Write a run as one file."`
+	Import  importCmd  `cmd:"" help:"Take a run that was exported into this ledger."`
+	GC      gcCmd      `cmd:"" name:"gc" help:"Remove what nobody needs: old runs, their code, what jobs left."`
+	Doctor  doctorCmd  `cmd:"" help:"Say what must hold before tonight, and does not."`
 	Schema  schemaCmd  `cmd:"" help:"Print the schema of experiment files."`
 	Help    helpCmd    `cmd:"" help:"Explain a topic or a command."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -51,15 +56,10 @@ type cli struct {
 	Completion completionCmd `cmd:"" help:"Print a script that completes commands, flags and runs in a shell."`
 	Complete   completeCmd   `cmd:"" hidden:""`
 
-	Status  unbuiltCmd `cmd:"" hidden:""`
 	Compare unbuiltCmd `cmd:"" hidden:""`
 	Explain unbuiltCmd `cmd:"" hidden:""`
 	Promote unbuiltCmd `cmd:"" hidden:""`
-	Export  unbuiltCmd `cmd:"" hidden:""`
-	Import  unbuiltCmd `cmd:"" hidden:""`
 	Hosts   unbuiltCmd `cmd:"" hidden:""`
-	Doctor  unbuiltCmd `cmd:"" hidden:""`
-	GC      unbuiltCmd `cmd:"" name:"gc" hidden:""`
 }
 
 // textOrJSON is the -o flag of a command that has a result.
@@ -102,8 +102,7 @@ func (c *unbuiltCmd) Run(a *app) error {
 }
 
 var unbuiltNames = map[string]bool{
-	"status": true, "compare": true, "explain": true, "promote": true, "export": true,
-	"import": true, "hosts": true, "doctor": true, "gc": true,
+	"compare": true, "explain": true, "promote": true, "hosts": true,
 }
 
 // newParser reads commands and flags into c.

@@ -134,6 +134,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
 <state>/runs/<run>/plan.json           what was decided before anything ran
 <state>/runs/<run>/report.md           for people
 <state>/runs/<run>/report.json         for programs
+<state>/runs/<run>/junit.xml           for a CI system
 <state>/runs/<run>/events.jsonl        one event a line (xrun help events)
 <state>/runs/<run>/<experiment>/<trial>/attempt-N/{log,result.json,artifacts/…}
                                        <trial> begins with its values and ends with its id

@@ -218,7 +218,7 @@ func (w *stranger) checkAll() {
 	for _, line := range []string{
 		"vet ./exp", "vet ./exp -o json", "vet ./...", "vet ./embed", "vet ./embedded", "vet ./names", "vet ./names -o json", "vet ./doubts", "plan ./doubts", "vet ./wide", "vet ./out",
 		"plan ./exp", "plan ./exp -o json", "plan ./exp --against last", "plan ./exp --against ../old.json -o json", "plan ./exp --against ../evil.json", "plan ./exp --against ../evil.json -o json", "plan ./embed", "plan ./wide", "plan ./out",
-		"report last -o md", "report last -o json", "show last", "show last/before", "show last -o json", "runs", "runs -o json",
+		"report last -o md", "report last -o json", "report last -o csv", "report last -o junit", "status", "status -o json", "gc --keep 1 --dry-run", "show last", "show last/before", "show last -o json", "runs", "runs -o json",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(context.Background(), append([]string{"-C", w.repo}, strings.Fields(line)...), strings.NewReader("yes\n"), &stdout, &stderr)

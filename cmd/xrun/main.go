@@ -157,3 +157,11 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// unchecked is the writer itself.
+func unchecked(w io.Writer) io.Writer {
+	if c, ok := w.(*checkedWriter); ok {
+		return c.w
+	}
+	return w
+}

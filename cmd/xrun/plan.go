@@ -101,12 +101,12 @@ func (c *planCmd) print(a *app, j *job, p *plan.Plan, diff *plan.Diff) error {
 
 // build plans the job with what the ledger knows.
 func (a *app) build(ctx context.Context, j *job, l *ledger.Ledger) (*plan.Plan, error) {
-	return j.build(j.basis(history(ctx, l)))
+	return j.build(ctx, l, j.basis(history(ctx, l)))
 }
 
 // build is buildPlan with what the history says about the limits.
-func (j *job) build(b plan.Basis) (*plan.Plan, error) {
-	p, err := buildPlan(b)
+func (j *job) build(ctx context.Context, l *ledger.Ledger, b plan.Basis) (*plan.Plan, error) {
+	p, err := j.planOn(ctx, l, b)
 	if err != nil {
 		return nil, err
 	}

@@ -12,19 +12,18 @@ import (
 
 type reportCmd struct {
 	RunID  string `arg:"" optional:"" name:"run" default:"last" help:"A run."`
-	Output string `short:"o" enum:",md,json,html,csv,junit" default:"" help:"Print this form and write nothing: md or json (html, csv and junit are not built yet)."`
+	Output string `short:"o" enum:",md,json,html,csv,junit" default:"" help:"Print this form and write nothing: md, json, csv or junit (html is not built yet)."`
 }
 
 // Help is the example.
 func (reportCmd) Help() string {
-	return "Example:\n  xrun report last -o md\n\nWithout -o the run's report files are written again, from the ledger alone."
+	return "Example:\n  xrun report last -o csv >/tmp/trials.csv\n\nWithout -o the run's report files are written again, from the ledger alone.\ncsv: one trial a line, its parameters and metrics in columns. junit: for a CI system, also written as junit.xml."
 }
 
 // Run reports.
 func (c *reportCmd) Run(ctx context.Context, a *app) error {
-	switch c.Output {
-	case "html", "csv", "junit":
-		return notBuilt("report -o " + c.Output)
+	if c.Output == "html" {
+		return notBuilt("report -o html")
 	}
 	state := a.findState()
 	l, err := ledger.OpenReader(ctx, state)
@@ -50,11 +49,8 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	text := r.JSON()
-	if c.Output == "md" {
-		text = r.Markdown()
-	}
-	_, err = a.stdout.Write(text)
+	forms := map[string]func() []byte{"md": r.Markdown, "json": r.JSON, "csv": r.CSV, "junit": r.JUnit}
+	_, err = a.stdout.Write(forms[c.Output]())
 	return err
 }
 
@@ -107,5 +103,7 @@ func writeReport(ctx context.Context, l *ledger.Ledger, state, run string) (*rep
 		return nil, err
 	}
 	dir := filepath.Join(state, "runs", run)
-	return r, errors.Join(writeFile(filepath.Join(dir, "report.md"), r.Markdown()), writeFile(filepath.Join(dir, "report.json"), r.JSON()))
+	return r, errors.Join(
+		writeFile(filepath.Join(dir, "report.md"), r.Markdown()), writeFile(filepath.Join(dir, "report.json"), r.JSON()),
+		writeFile(filepath.Join(dir, "junit.xml"), r.JUnit()))
 }

@@ -69,7 +69,8 @@ func (c *resumeCmd) find(ctx context.Context, s *session) (ledger.Run, error) {
 		return ledger.Run{}, err
 	}
 	for _, r := range runs {
-		if r.Unfinished() {
+		// One that was imported does not bring what it began with.
+		if _, err := os.Stat(storedPath(s.state, r.ID)); r.Unfinished() && err == nil {
 			return r, nil
 		}
 	}
@@ -135,7 +136,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	}
 	b := j.basis(s.history)
 	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
-	p, err := buildPlan(b)
+	p, err := j.planOn(ctx, s.ledger, b)
 	if err != nil {
 		return err
 	}
@@ -182,6 +183,7 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	s.keepRuns(context.WithoutCancel(ctx), j.spec.Settings.KeepRuns)
 	return s.finish(ctx, c.Output, code)
 }
 

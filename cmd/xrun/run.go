@@ -66,7 +66,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 	b := j.basis(s.history)
 	b.Fresh, b.Hosts = c.Fresh, c.Host
-	p, err := j.build(b)
+	p, err := j.build(ctx, s.ledger, b)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	s.keepRuns(context.WithoutCancel(ctx), j.spec.Settings.KeepRuns)
 	return s.finish(ctx, c.Output, code)
 }
 

@@ -82,7 +82,7 @@ func lockState(ctx context.Context, dir string, wait func(*lockedError)) (*state
 		return nil, fmt.Errorf("lock state directory: %w", err)
 	}
 	for told := false; ; told = true {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := takeLock(ctx, f)
 		if err == nil {
 			return &stateLock{f}, nil
 		}
@@ -103,6 +103,20 @@ func lockState(ctx context.Context, dir string, wait func(*lockedError)) (*state
 		case <-ctx.Done():
 			return nil, errors.Join(context.Cause(ctx), f.Close())
 		case <-time.After(time.Second):
+		}
+	}
+}
+
+// takeLock takes the lock unless somebody keeps it: who only looks (lockHolder) has it for some microseconds.
+func takeLock(ctx context.Context, f *os.File) error {
+	for left := 10; ; left-- {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if left == 0 || !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
@@ -162,17 +176,21 @@ func successor(id string) string {
 
 // lockHeldBy reports whether the run is active: the lock is held, in its name.
 func lockHeldBy(dir, run string) bool {
+	h, held := lockHolder(dir)
+	return held && h.Run == run
+}
+
+// lockHolder is who has the lock; held is false where nobody has it, or has written a name. To look it takes the lock
+// for a moment together with whoever else looks, and lockState gives it the time.
+func lockHolder(dir string) (h holder, held bool) {
 	f, err := os.Open(filepath.Join(dir, "lock"))
 	if err != nil {
-		return false
+		return h, false
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err == nil {
-		return false
+		return h, false
 	}
-	var h holder
-	if err := json.NewDecoder(f).Decode(&h); err != nil {
-		return false
-	}
-	return h.Run == run
+	err = json.NewDecoder(f).Decode(&h)
+	return h, err == nil
 }

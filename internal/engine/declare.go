@@ -139,7 +139,7 @@ func (d *declaration) trial(ctx context.Context, e *experimentState, index int) 
 	if err != nil {
 		return nil, err
 	}
-	if from == nil || e.gone(d.Spec, d.State, from.Outcome) {
+	if from == nil {
 		return t, nil
 	}
 	if err := d.reread(from, e.spec); err != nil {

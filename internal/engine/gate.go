@@ -52,14 +52,22 @@ func (g *gate) leave(t *task) {
 	}
 }
 
+// ShowsCodeRuns reports whether an attempt that ended with a cause, or well (""), has shown that its code works.
+func ShowsCodeRuns(cause string) bool {
+	switch Cause(cause) {
+	case "", CauseDiverged, CauseTimeout, CauseOOMGPU:
+		return true
+	}
+	return false
+}
+
 // finished looks at the end of a canary. What shows that the code ran (it diverged, took its time, filled its GPU) opens
 // the gate too; after another failure a second canary starts at another point, and two failures of one kind are enough.
 func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 	if !g.shut || g.bird != t {
 		return
 	}
-	switch Cause(out.Cause) {
-	case "", CauseDiverged, CauseTimeout, CauseOOMGPU:
+	if ShowsCodeRuns(out.Cause) {
 		g.open()
 		return
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -126,23 +125,6 @@ func (p produced) file(name string) string {
 		}
 	}
 	return ""
-}
-
-// gone reports whether a result lacks a file that another experiment starts from: it cannot be reused.
-func (e *experimentState) gone(s *plan.Spec, state string, out ledger.AttemptFinished) bool {
-	p := produced{dir: filepath.Join(state, filepath.FromSlash(path.Dir(out.Log)), "artifacts"), files: out.Artifacts, kept: out.Kept, keptDir: out.KeptDir}
-	for _, other := range s.Experiments {
-		for _, in := range other.Inputs {
-			if in.Experiment != e.spec.Name {
-				continue
-			}
-			file := p.file(in.Path)
-			if _, err := os.Stat(file); file == "" || err != nil {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // pick is the trial that which names: best, only or same.

@@ -52,6 +52,19 @@ func backoff(e *plan.Experiment, n int) time.Duration {
 	return d
 }
 
+// RetryAfter is how long after the last of its attempts a trial is tried again whose attempts ended like these; 0 where it
+// is not, or need not wait.
+func RetryAfter(e *plan.Experiment, ended []ledger.AttemptFinished) time.Duration {
+	var f failures
+	for i, out := range ended {
+		if i == len(ended)-1 && f.retries(e, out) {
+			return backoff(e, f.add(out).n)
+		}
+		f = f.add(out)
+	}
+	return 0
+}
+
 // ready reports whether t need not wait any more before it is tried again.
 func (r *run) ready(t *task) bool { return t.notBefore.IsZero() || !r.Now().Before(t.notBefore) }
 

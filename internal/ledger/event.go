@@ -111,6 +111,12 @@ type (
 		ExitCode int    `json:"exit_code"`
 		Reason   string `json:"reason"`
 	}
+	// RunImported comes before the events of a run that were recorded in another ledger.
+	RunImported struct {
+		From        string `json:"from"` // user@machine that ran it
+		XrunVersion string `json:"xrun_version"`
+		Omitted     int    `json:"omitted"` // files that were left out
+	}
 	// RunSkipped is a start that found another run active in its state directory; its Run is its own id.
 	RunSkipped struct {
 		Command []string `json:"command"`

@@ -103,18 +103,11 @@ func (l *Ledger) Code(ctx context.Context, id string) ([]CodeFile, error) {
 // Reusable returns the outcome that a trial id can be reused with, and the series that go with it; nil if it has no
 // success.
 func (l *Ledger) Reusable(ctx context.Context, trial string) (*ReusedFrom, error) {
-	if l.db == nil {
-		return nil, nil
-	}
-	events, err := page(ctx, l.db, `WHERE seq = (SELECT outcome FROM results WHERE trial = ? AND state = 'succeeded')`, trial)
-	if err != nil || len(events) == 0 {
+	run, outcome, err := l.outcome(ctx, trial)
+	if err != nil || outcome == nil {
 		return nil, err
 	}
-	outcome, ok := events[0].Body.(AttemptFinished)
-	if !ok {
-		return nil, fmt.Errorf("read ledger: event %d is not an outcome", events[0].Seq)
-	}
-	r := &ReusedFrom{Run: events[0].Run, Outcome: outcome}
+	r := &ReusedFrom{Run: run, Outcome: *outcome}
 	series, err := page(ctx, l.db, `WHERE run = ? AND trial = ? AND type = 'metric_values' AND experiment = ? AND attempt = ? ORDER BY seq`,
 		r.Run, trial, outcome.Experiment, outcome.Attempt.Attempt)
 	if err != nil {
@@ -126,6 +119,28 @@ func (l *Ledger) Reusable(ctx context.Context, trial string) (*ReusedFrom, error
 		}
 	}
 	return r, nil
+}
+
+// Outcome is Reusable without the series.
+func (l *Ledger) Outcome(ctx context.Context, trial string) (*AttemptFinished, error) {
+	_, o, err := l.outcome(ctx, trial)
+	return o, err
+}
+
+// outcome is the success that a trial id can be reused with, and its run; nil if there is none.
+func (l *Ledger) outcome(ctx context.Context, trial string) (run string, o *AttemptFinished, err error) {
+	if l.db == nil {
+		return "", nil, nil
+	}
+	events, err := page(ctx, l.db, `WHERE seq = (SELECT outcome FROM results WHERE trial = ? AND state = 'succeeded')`, trial)
+	if err != nil || len(events) == 0 {
+		return "", nil, err
+	}
+	b, ok := events[0].Body.(AttemptFinished)
+	if !ok {
+		return "", nil, fmt.Errorf("read ledger: event %d is not an outcome", events[0].Seq)
+	}
+	return events[0].Run, &b, nil
 }
 
 // An OpenAttempt is an attempt whose outcome is not known: an intent without an outcome.

@@ -52,8 +52,8 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err := probe(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	// The file remembers this. It is set after a look at the file, because it changes one.
-	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+	// After a look at the file, because it changes one.
+	if err := setJournal(ctx, db, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
 	}
 	file, err := os.Stat(path)

@@ -13,6 +13,24 @@ import (
 type projector struct {
 	tx    *sql.Tx
 	stmts map[string]*sql.Stmt
+	from  map[string]bool // runs: whether they were imported
+}
+
+// imported reports whether a run comes from another ledger: its first event says so. Its results stand behind those of
+// this one.
+func (p *projector) imported(ctx context.Context, run string) (bool, error) {
+	if yes, known := p.from[run]; known {
+		return yes, nil
+	}
+	var first string
+	if err := p.tx.QueryRowContext(ctx, `SELECT type FROM events WHERE run = ? ORDER BY seq LIMIT 1`, run).Scan(&first); err != nil {
+		return false, err
+	}
+	if p.from == nil {
+		p.from = map[string]bool{}
+	}
+	p.from[run] = first == string((RunImported{}).EventType())
+	return p.from[run], nil
 }
 
 func (p *projector) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -129,11 +147,19 @@ func (p *projector) attemptFinished(ctx context.Context, e *Event, b AttemptFini
 	if b.Twin || b.State == Cancelled {
 		return nil
 	}
-	// A success stays until another success; anything else gives way to what is newer.
+	theirs, err := p.imported(ctx, e.Run)
+	if err != nil {
+		return err
+	}
+	// A success stays until another success of ours; anything else gives way to what is newer.
+	wins := `results.state <> 'succeeded' OR excluded.state = 'succeeded'`
+	if theirs {
+		wins = `results.state <> 'succeeded' AND excluded.state = 'succeeded'`
+	}
 	return p.do(ctx, `INSERT INTO results SELECT trial, run, experiment, ?, code, parts, ?, ? FROM trials WHERE run=? AND experiment=? AND trial=?
 		ON CONFLICT (trial) DO UPDATE SET run=excluded.run, experiment=excluded.experiment, state=excluded.state, code=excluded.code,
 			parts=excluded.parts, duration_s=excluded.duration_s, outcome=excluded.outcome
-		WHERE results.state <> 'succeeded' OR excluded.state = 'succeeded'`, string(b.State), b.DurationS, e.Seq, e.Run, b.Experiment, b.Trial)
+		WHERE `+wins, string(b.State), b.DurationS, e.Seq, e.Run, b.Experiment, b.Trial)
 }
 
 // reopened takes a trial out of the count of those that were not run: a deadline left it, and the run was resumed.
@@ -151,7 +177,15 @@ func (p *projector) trialFinished(ctx context.Context, e *Event, b TrialFinished
 	}
 	switch b.State {
 	case Succeeded, Reused, Failed, Lost, StoppedEarly:
-		if err := p.do(ctx, `INSERT OR REPLACE INTO points SELECT point, trial, run FROM trials WHERE run=? AND experiment=? AND trial=?`, e.Run, b.Experiment, b.Trial); err != nil {
+		theirs, err := p.imported(ctx, e.Run)
+		if err != nil {
+			return err
+		}
+		or := "REPLACE"
+		if theirs {
+			or = "IGNORE"
+		}
+		if err := p.do(ctx, `INSERT OR `+or+` INTO points SELECT point, trial, run FROM trials WHERE run=? AND experiment=? AND trial=?`, e.Run, b.Experiment, b.Trial); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,9 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	l := &Ledger{}
 	uri := "file:" + escape(path)
 	switch wal, shm := size(path+"-wal"), size(path+"-shm"); {
+	case rollback(path):
+		// Somebody may write: its locks tell, and no file is made.
+		uri += "?mode=ro&_pragma=busy_timeout(10000)"
 	case wal >= 0 && shm > 0 && writable(path+"-shm"):
 		// Somebody writes, or was killed while he wrote.
 		uri += "?mode=ro&_pragma=busy_timeout(10000)"
@@ -33,7 +36,7 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 		uri += "?mode=ro&immutable=1"
 	default:
 		// To read the log SQLite would make a file beside it: read a copy.
-		if l.copied, err = copyAside(path); err != nil {
+		if l.copied, err = copyAside(path, "-wal"); err != nil {
 			return nil, err
 		}
 		uri = "file:" + escape(filepath.Join(l.copied, FileName))
@@ -41,10 +44,30 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	if l.db, err = sql.Open("sqlite", uri); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
 	}
-	if err := probe(ctx, l.db, path); err != nil {
+	err = probe(ctx, l.db, path)
+	if torn(err) && rollback(path) {
+		err = l.mend(ctx, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// mend opens a copy instead, in which SQLite undoes the half of a change that a killed writer left.
+func (l *Ledger) mend(ctx context.Context, path string) error {
+	err := l.db.Close()
+	l.db = nil
+	if err != nil {
+		return err
+	}
+	if l.copied, err = copyAside(path, "-journal"); err != nil {
+		return err
+	}
+	if l.db, err = sql.Open("sqlite", "file:"+escape(filepath.Join(l.copied, FileName))); err != nil {
+		return fmt.Errorf("open ledger %s: %w", path, err)
+	}
+	return probe(ctx, l.db, path)
 }
 
 func size(path string) int64 {
@@ -63,11 +86,12 @@ func writable(path string) bool {
 	return f.Close() == nil
 }
 
-func copyAside(path string) (dir string, err error) {
+// copyAside copies a ledger with the file beside it.
+func copyAside(path, beside string) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "xrun-ledger-"); err != nil {
 		return "", fmt.Errorf("copy ledger: %w", err)
 	}
-	for _, suffix := range []string{"-wal", ""} {
+	for _, suffix := range []string{beside, ""} {
 		if err := copyFile(filepath.Join(dir, FileName+suffix), path+suffix); err != nil {
 			return "", errors.Join(fmt.Errorf("copy ledger: %w", err), os.RemoveAll(dir))
 		}
@@ -120,11 +144,16 @@ func page(ctx context.Context, q querier, where string, args ...any) ([]Event, e
 
 // Events yields the events of a run, in order.
 func (l *Ledger) Events(ctx context.Context, run string) iter.Seq2[Event, error] {
+	return l.EventsAfter(ctx, run, 0)
+}
+
+// EventsAfter yields the events of a run behind the one whose Seq is after, in order.
+func (l *Ledger) EventsAfter(ctx context.Context, run string, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if l.db == nil {
 			return
 		}
-		after := int64(0)
+		after := after
 		for {
 			events, err := page(ctx, l.db, `WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, run, after)
 			if err != nil {

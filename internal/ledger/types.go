@@ -27,6 +27,7 @@ var Types = []TypeInfo{
 	info[RunResumed]("an unfinished run is taken up again"),
 	info[RunInterrupted]("xrun stopped before the run was complete; it can be resumed"),
 	info[RunFinished]("a run is complete"),
+	info[RunImported]("the run comes from another ledger; what follows was recorded there"),
 	info[RunSkipped]("a start found another run active and did nothing"),
 	info[CodeStored]("the files of one version of the code"),
 	info[ExperimentPlanned]("an experiment of the run"),
@@ -58,6 +59,9 @@ func (RunInterrupted) EventType() Type { return "run_interrupted" }
 
 // EventType implements Body.
 func (RunFinished) EventType() Type { return "run_finished" }
+
+// EventType implements Body.
+func (RunImported) EventType() Type { return "run_imported" }
 
 // EventType implements Body.
 func (RunSkipped) EventType() Type { return "run_skipped" }

@@ -26,6 +26,10 @@ const (
 	UnusedSeed   = "unused-seed"
 )
 
+// MissingProgram is the kind of a warning about a program that is not on this machine's PATH: on this machine it is sure
+// to fail.
+const MissingProgram = "missing-program"
+
 // Check looks across the fields of a filled Spec, and lists everything that it finds.
 func Check(s *Spec) []Finding {
 	c := &checker{spec: s, byName: make(map[string]*Experiment, len(s.Experiments)), several: map[string]bool{}}

@@ -118,6 +118,7 @@ func (c *hereChecker) programs(told bool) {
 			message += " (host " + c.local[0].Name + ")"
 		}
 		c.warn(append(slices.Clone(cmd.path), "0"), suggestion, "%s", message)
+		c.found[len(c.found)-1].Kind = MissingProgram
 	}
 }
 

@@ -21,9 +21,6 @@ func Unbuilt(s *Spec) []Finding {
 		}
 	}
 	u.at = []string{"settings"}
-	if s.Settings.KeepRuns != nil {
-		u.unbuilt("keep_runs")
-	}
 	if len(s.Settings.Notify) > 0 {
 		u.unbuilt("notify")
 	}

@@ -8,7 +8,6 @@ import (
 )
 
 func TestWhatIsNotBuiltIsNamed(t *testing.T) {
-	n := 1
 	experiments := map[string]func(*Experiment){
 		"code.ref":  func(e *Experiment) { e.Code.Ref = "v1" },
 		"container": func(e *Experiment) { e.Container = &Container{} },
@@ -23,7 +22,6 @@ func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 		}
 	}
 	for want, edit := range map[string]func(*Spec){
-		"settings.keep_runs: keep_runs is not built yet":             func(s *Spec) { s.Settings.KeepRuns = &n },
 		"settings.notify: notify is not built yet":                   func(s *Spec) { s.Settings.Notify = []Notify{{}} },
 		"hosts.local.kind: hosts of kind ssh are not built yet":      func(s *Spec) { s.Hosts[0].Kind = "ssh" },
 		"hosts.local.kind: hosts of kind slurm are not built yet":    func(s *Spec) { s.Hosts[0].Kind = "slurm" },
@@ -49,7 +47,7 @@ func TestWhatIsBuiltIsNotRefused(t *testing.T) {
 		e.Env, e.Params, e.Code.Include = map[string]string{"A": "b"}, map[string]Value{"x": val(1)}, []string{"x"}
 	}))
 	s.Agents = []Agent{{Name: "codex", Kind: "codex"}} // promises nothing before a loop names it
-	s.Settings.Overlap = "wait"
+	s.Settings.Overlap, s.Settings.KeepRuns = "wait", &n
 	if got := lines(Unbuilt(s)); got != nil {
 		t.Errorf("%q", got)
 	}

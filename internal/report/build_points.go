@@ -1,9 +1,9 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/noise"
@@ -37,14 +37,11 @@ func (x *experiment) points() []Point {
 	points := []Point{}
 	at := map[string]int{}
 	for _, t := range x.inOrder() {
-		key, err := json.Marshal(t.params)
-		if err != nil || t.planned == nil {
-			key = []byte(t.key.Trial) // a trial whose plan is missing is a point of its own
-		}
-		i, ok := at[string(key)]
+		key := t.point()
+		i, ok := at[key]
 		if !ok {
 			i = len(points)
-			at[string(key)] = i
+			at[key] = i
 			points = append(points, Point{Params: t.params, Trials: []string{}})
 		}
 		p := &points[i]
@@ -55,6 +52,22 @@ func (x *experiment) points() []Point {
 		}
 	}
 	return points
+}
+
+// point is the same text for trials of the same parameters, and for no others.
+func (t *trial) point() string {
+	if t.planned == nil {
+		return t.key.Trial // a trial whose plan is missing is a point of its own
+	}
+	var b []byte
+	for _, p := range t.params {
+		b = append(b, byte(p.Value.Kind()))
+		for _, text := range []string{p.Name, p.Value.Text()} {
+			b = strconv.AppendInt(b, int64(len(text)), 10)
+			b = append(append(b, ':'), text...)
+		}
+	}
+	return string(b)
 }
 
 func (p *Point) describe(r noise.Ranking, i int) {

@@ -133,6 +133,9 @@ func (p *printer) run(s *State) {
 	}
 	p.field("took", duration(s.wall().Seconds()))
 	p.field("outcome", i.Outcome+because(deref(i.Reason))+exit(i.ExitCode))
+	if s.imported != nil {
+		p.field("imported", "from "+orElse(s.imported.From, "another ledger"))
+	}
 	p.field("commit", dirtyCommit(i))
 	p.field("plan", i.PlanDigest)
 	files := make([]string, len(i.Spec))

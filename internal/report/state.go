@@ -11,7 +11,9 @@ import (
 // State is what the events of one run say so far. The zero State knows nothing yet. It takes any prefix of a run's
 // events, and events whose beginnings are missing: a run that was killed still has a report.
 type State struct {
-	noSeries    bool // of metrics by step: for one that follows a run to its end
+	noSeries    bool     // of metrics by step: for one that follows a run to its end
+	newest      bool     // value of each metric alone, and of what runs
+	command     []string // of the newest process
 	run         string
 	started     *ledger.RunStarted
 	startedAt   time.Time
@@ -22,6 +24,7 @@ type State struct {
 	finishedAt  time.Time
 	interrupted *ledger.RunInterrupted
 	skipped     *ledger.RunSkipped
+	imported    *ledger.RunImported
 	resumed     int
 	planDigest  string
 	experiments []*experiment
@@ -72,12 +75,16 @@ func (s *State) Apply(e ledger.Event) {
 		return
 	}
 	s.run = e.Run
+	if b, ok := e.Body.(ledger.RunImported); ok {
+		s.imported = &b // of now; the run was then
+		return
+	}
 	if s.startedAt.IsZero() {
 		s.startedAt, s.segment = e.At, e.At
 	}
 	switch b := e.Body.(type) {
 	case ledger.RunStarted:
-		s.started, s.planDigest = &b, b.PlanDigest
+		s.started, s.planDigest, s.command = &b, b.PlanDigest, b.Command
 		s.warn(b.Warnings...)
 	case ledger.RunResumed:
 		s.resume(e.At, b)
@@ -113,7 +120,7 @@ func (s *State) Apply(e ledger.Event) {
 // resume begins another stretch of work. The time between it and the last event before is nobody's work.
 func (s *State) resume(at time.Time, b ledger.RunResumed) {
 	s.past = append(s.past, stretch{s.segment, s.lastAt})
-	s.segment, s.interrupted, s.finished = at, nil, nil
+	s.segment, s.interrupted, s.finished, s.command = at, nil, nil, b.Command
 	s.resumed++
 	s.planDigest = b.PlanDigest
 	for _, x := range s.experiments {
@@ -199,6 +206,9 @@ func (s *State) complete() bool { return s.finished != nil }
 
 // Run is the id of the run; empty before its first event.
 func (s *State) Run() string { return s.run }
+
+// Process is the command of the newest process that worked on the run, and when it began.
+func (s *State) Process() (command []string, since time.Time) { return s.command, s.segment }
 
 // direction of an experiment that may not have been planned.
 func (x *experiment) objective() ledger.Objective {

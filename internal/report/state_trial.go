@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -52,12 +53,18 @@ func (s *State) applyTrial(e ledger.Event) {
 		a := s.attempt(b.Attempt)
 		a.passing, a.reason = b.State, b.Reason
 	case ledger.MetricValues:
-		if a := s.attempt(b.Attempt); !s.noSeries {
+		switch a := s.attempt(b.Attempt); {
+		case s.newest:
+			a.renew(b)
+		case !s.noSeries:
 			a.record(b)
 		}
 	case ledger.AttemptFinished:
 		a := s.attempt(b.Attempt)
 		a.finished, a.ended = &b, e.At
+		if s.newest {
+			a.series = nil
+		}
 		if b.Host != "" {
 			a.host = b.Host
 			s.host(b.Host)
@@ -98,6 +105,19 @@ func (a *attempt) record(v ledger.MetricValues) {
 		}
 	}
 	v.Values = append([]ledger.MetricValue(nil), v.Values...)
+	a.series = append(a.series, v)
+}
+
+// renew keeps the newest value alone.
+func (a *attempt) renew(v ledger.MetricValues) {
+	if len(v.Values) == 0 {
+		return
+	}
+	v.Values = []ledger.MetricValue{v.Values[len(v.Values)-1]}
+	if i := slices.IndexFunc(a.series, func(s ledger.MetricValues) bool { return s.Metric == v.Metric }); i >= 0 {
+		a.series[i] = v
+		return
+	}
 	a.series = append(a.series, v)
 }
 

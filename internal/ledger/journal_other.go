@@ -1,0 +1,6 @@
+//go:build !linux
+
+package ledger
+
+// networkFS knows none here.
+func networkFS(string) string { return "" }
