@@ -159,7 +159,7 @@ func parseRun(command []string) (f runFlags) {
 	if _, err := k.Parse(command[1:]); err != nil {
 		return f
 	}
-	return runFlags{max(c.Run.MaxParallel, c.Resume.MaxParallel), or(c.Run.Deadline, c.Resume.Deadline)}
+	return runFlags{int(max(c.Run.MaxParallel, c.Resume.MaxParallel)), or(c.Run.Deadline, c.Resume.Deadline)}
 }
 
 // storedSettings are those that a run began with. Without the file, as of a run of a colleague, there are none.
