@@ -46,6 +46,7 @@ func unbuiltFields(e *Experiment) []unbuiltField {
 		{e.Container != nil, []string{"container"}},
 		{e.Loop != nil, []string{"loop"}},
 		{e.Claim != nil, []string{"claim"}},
+		{e.Artifacts.KeepFor != nil, []string{"artifacts", "keep_for"}},
 	}
 	return fs
 }

@@ -9,10 +9,11 @@ import (
 
 func TestWhatIsNotBuiltIsNamed(t *testing.T) {
 	experiments := map[string]func(*Experiment){
-		"code.ref":  func(e *Experiment) { e.Code.Ref = "v1" },
-		"container": func(e *Experiment) { e.Container = &Container{} },
-		"loop":      func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
-		"claim":     func(e *Experiment) { e.Claim = &Claim{} },
+		"code.ref":           func(e *Experiment) { e.Code.Ref = "v1" },
+		"container":          func(e *Experiment) { e.Container = &Container{} },
+		"loop":               func(e *Experiment) { e.Sweep, e.Loop = nil, &Loop{Agent: "a"} },
+		"claim":              func(e *Experiment) { e.Claim = &Claim{} },
+		"artifacts.keep_for": func(e *Experiment) { e.Artifacts.KeepFor = new(Duration) },
 	}
 	for want, edit := range experiments {
 		path, _, _ := strings.Cut(want, " ")
