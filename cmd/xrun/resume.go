@@ -237,7 +237,7 @@ func (s *session) dropped(seen *engine.Seen, p *plan.Plan) []ledger.Event {
 // heal makes sure that the shipped bytes are there as they were: from the files they came from, if those are still the
 // same.
 func (s *session) heal(ctx context.Context, j *job) error {
-	for _, name := range sortedHosts(j.manifests) {
+	for _, name := range sortedKeys(j.manifests) {
 		if err := s.code.Put(ctx, j.manifests[name]); err != nil {
 			return &cliError{
 				code: exitError, kind: "code", msg: fmt.Sprintf("the code of experiment %s, as run %s began with it, is damaged in %s: %v", name, s.id, s.code.Dir, err),
@@ -290,12 +290,12 @@ func (s *session) compareSpec(ctx context.Context, began ledger.RunStarted, j *j
 func changedFields(old, now *plan.Spec) []string {
 	var out []string
 	a, b := fieldsOf(old), fieldsOf(now)
-	for _, path := range sortedHosts(b) {
+	for _, path := range sortedKeys(b) {
 		if a[path] != b[path] {
 			out = append(out, path)
 		}
 	}
-	for _, path := range sortedHosts(a) {
+	for _, path := range sortedKeys(a) {
 		if _, ok := b[path]; !ok {
 			out = append(out, path)
 		}
