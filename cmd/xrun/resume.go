@@ -108,24 +108,11 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		return err
 	}
 	resumed := ledger.RunResumed{Command: append([]string{"xrun"}, s.app.args...), Accepted: []string{}}
-	now, diff, err := s.compareSpec(ctx, began, j, old)
-	if err != nil {
+	if j, resumed.Accepted, err = c.accepted(ctx, s, began, j, old); err != nil {
 		return err
 	}
-	if len(diff) > 0 {
-		if !c.AcceptChanges {
-			return &cliError{
-				code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
-				hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished",
-			}
-		}
-		j, resumed.Accepted = now, diff
-		if err := j.askGlobs(ctx); err != nil {
-			return err
-		}
-	} else if c.AcceptChanges && now != nil {
-		now.globs = j.globs
-		j = now // the code may have changed
+	if s.bounds, err = s.app.bounds(j.spec, c.Deadline); err != nil {
+		return err // before anything of the run is touched
 	}
 	if err := s.heal(ctx, j); err != nil {
 		return err
@@ -133,25 +120,9 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err := s.begin(ctx, j, c.Host); err != nil {
 		return err
 	}
-	b := j.basis(s.history)
-	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
-	p, err := buildPlan(b)
+	p, err := c.plan(ctx, s, j, old)
 	if err != nil {
 		return err
-	}
-	if !c.AcceptChanges {
-		keepTrials(p, old)
-	}
-	if c.AcceptChanges {
-		if err := s.asked.narrow(p); err != nil {
-			return err
-		}
-		if err := s.store(ctx, j, p); err != nil {
-			return err
-		}
-		if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
-			return err
-		}
 	}
 	resumed.PlanDigest, resumed.SpecDigest = p.Digest, plan.SpecDigest(j.spec)
 	seen, err := engine.Review(ctx, s.ledger, s.id)
@@ -173,16 +144,55 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err := s.ledger.Append(ctx, facts...); err != nil {
 		return err
 	}
-	s.maxParallel = int(c.MaxParallel)
-	if s.bounds, err = s.app.bounds(j.spec, c.Deadline); err != nil {
-		return err
-	}
-	s.bounds.Before = seen.Spent
+	s.maxParallel, s.bounds.Before = int(c.MaxParallel), seen.Spent
 	code, err := s.execute(ctx, j, p, adopt, seen)
 	if err != nil {
 		return err
 	}
 	return s.finish(ctx, c.Output, code)
+}
+
+// accepted is the job to go on with, and the changes of the spec that it takes; changes that were not asked for are the
+// error.
+func (c *resumeCmd) accepted(ctx context.Context, s *session, began ledger.RunStarted, j *job, old *plan.Plan) (*job, []string, error) {
+	now, diff, err := s.compareSpec(ctx, began, j, old)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(diff) > 0 && !c.AcceptChanges:
+		return nil, nil, &cliError{
+			code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
+			hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished",
+		}
+	case len(diff) > 0:
+		return now, diff, now.askGlobs(ctx)
+	case c.AcceptChanges && now != nil:
+		now.globs = j.globs
+		return now, []string{}, nil // the code may have changed
+	default:
+		return j, []string{}, nil
+	}
+}
+
+// plan is what is left to do of the run, or the whole of it anew where changes were accepted.
+func (c *resumeCmd) plan(ctx context.Context, s *session, j *job, old *plan.Plan) (*plan.Plan, error) {
+	b := j.basis(s.history)
+	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
+	p, err := buildPlan(b)
+	if err != nil {
+		return nil, err
+	}
+	if !c.AcceptChanges {
+		keepTrials(p, old)
+		return p, nil
+	}
+	if err := s.asked.narrow(p); err != nil {
+		return nil, err
+	}
+	if err := s.store(ctx, j, p); err != nil {
+		return nil, err
+	}
+	return p, writePlan(filepath.Join(s.dir(), "plan.json"), p)
 }
 
 // keepTrials leaves in p the trials that the run started with: --first and --only of its command still hold.
