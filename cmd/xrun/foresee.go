@@ -81,7 +81,7 @@ func sortedProblems[S ~[]plan.Problem](ps S) S {
 	return ps
 }
 
-// warnings are all of them, in the order of the source.
+// allWarnings are in the order of the source.
 func (j *job) allWarnings() []plan.Problem {
 	return sortedProblems(slices.Concat(j.spec.Warnings, j.codeWarnings, j.hereWarnings))
 }
