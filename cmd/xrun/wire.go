@@ -107,7 +107,7 @@ func (j *job) basis(history plan.History) plan.Basis {
 	for _, name := range names {
 		m := j.manifests[name]
 		if known[m] == nil {
-			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: relativeTo(j.spec.Root, m.Dir)}
 		}
 		b.Code[name] = known[m]
 		if m.Commit != "" && b.Commit == nil {
@@ -120,8 +120,8 @@ func (j *job) basis(history plan.History) plan.Basis {
 	return b
 }
 
-// within is dir relative to root, as a reader of the repository would write it.
-func within(root, dir string) string {
+// relativeTo is dir relative to root, as a reader of the repository would write it.
+func relativeTo(root, dir string) string {
 	dir = resolve(dir)
 	rel, err := filepath.Rel(resolve(root), dir)
 	if err != nil {
