@@ -163,11 +163,7 @@ func (a *app) fail(err error) int {
 	}](err); ok {
 		body.Code = e.ExitCode()
 	}
-	if e, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok && e.Hint() != "" {
-		hint := e.Hint()
+	if hint := hintOf(err); hint != "" {
 		body.Hint = &hint
 	}
 	if problems, ok := errors.AsType[specfile.Problems](err); ok {
@@ -202,15 +198,24 @@ func (a *app) fail(err error) int {
 
 // printJSON writes v as the one document on stdout.
 func (a *app) printJSON(v any) error {
+	b, err := jsonText(v)
+	if err != nil {
+		return err
+	}
+	_, err = a.stdout.Write(b)
+	return err
+}
+
+// jsonText is v as every JSON document of ours is written: indented, with a newline, and nothing that a terminal obeys.
+func jsonText(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
-		return err
+		return nil, err
 	}
-	_, err := a.stdout.Write(report.SafeJSON(b.Bytes()))
-	return err
+	return report.SafeJSON(b.Bytes()), nil
 }
 
 func count(n int, what string) string {

@@ -98,7 +98,7 @@ func (c *unbuiltCmd) Run(a *app) error {
 			break
 		}
 	}
-	return &cliError{code: exitUsage, kind: "unbuilt", msg: name + " is not built yet", hint: "docs/roadmap.md says what comes next"}
+	return notBuilt(name)
 }
 
 var unbuiltNames = map[string]bool{

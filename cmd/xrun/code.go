@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -70,7 +69,7 @@ func (j *job) scan(ctx context.Context, scan scanner) error {
 		}
 	}
 	for k, n := range also {
-		problems[k].Message += fmt.Sprintf(" (%s the same code)", count(n, "more experiment")+map[bool]string{true: " ships", false: " ship"}[n == 1])
+		problems[k].Message += fmt.Sprintf(" (and of %s with the same code)", count(n, "more experiment"))
 	}
 	if len(problems) > 0 {
 		return sortedProblems(problems)
@@ -92,7 +91,7 @@ func (j *job) setupFiles(e *plan.Experiment, m *checkpoint.Manifest) error {
 		j.setup[e.Name] = append(j.setup[e.Name], plan.CodeFile(f))
 	}
 	for _, g := range none {
-		if !strings.ContainsAny(g, "*?[{") {
+		if !plan.IsGlob(g) {
 			continue // a plain name: CheckCode knows what it may have been meant as
 		}
 		at := strconv.Itoa(slices.Index(e.Setup.Key, g))
@@ -133,27 +132,15 @@ func (j *job) specFilesIn(dir string) []string {
 	if j.realFiles == nil {
 		j.realFiles = make([]string, len(j.spec.AbsFiles))
 		for i, f := range j.spec.AbsFiles {
-			j.realFiles[i] = real(f)
+			j.realFiles[i] = resolve(f)
 		}
 	}
 	var out []string
-	realDir := real(dir)
+	realDir := resolve(dir)
 	for i, f := range j.spec.AbsFiles {
-		if below(dir, f) || below(realDir, j.realFiles[i]) {
+		if inside(dir, f) || inside(realDir, j.realFiles[i]) {
 			out = append(out, f)
 		}
 	}
 	return out
-}
-
-func real(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		return p
-	}
-	return path
-}
-
-func below(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

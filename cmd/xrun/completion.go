@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -256,7 +255,7 @@ func (a *app) runSuggestions(ctx context.Context, t *typed) []suggestion {
 	}
 	out = nil
 	for _, e := range runs[i].Experiments {
-		out = append(out, suggestion{run + "/" + filepath.ToSlash(e), "an experiment"})
+		out = append(out, suggestion{run + "/" + e, "an experiment"})
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func (d *doctor) gpus(ctx context.Context) error {
 		return err
 	}
 	found := 0
-	for _, name := range sortedHosts(opened) {
+	for _, name := range sortedKeys(opened) {
 		c, err := opened[name].Capacity(ctx)
 		if err != nil {
 			d.warn("gpu", name+": "+err.Error(), "")

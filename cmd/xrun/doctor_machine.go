@@ -136,7 +136,7 @@ func (d *doctor) hostProblem(h *plan.Host) (message, hint string) {
 	if shell != "" && thisMachine().Which(shell) == "" {
 		return fmt.Sprintf("its shell %s is not found", shell), "name another one with shell, or mend the PATH"
 	}
-	for _, name := range sortedHosts(h.Data) {
+	for _, name := range sortedKeys(h.Data) {
 		if _, err := os.Stat(h.Data[name]); err != nil {
 			return fmt.Sprintf("data %s: %v", name, err), "bring it there, or correct data." + name
 		}

@@ -64,7 +64,7 @@ func (d *doctor) code(ctx context.Context) error {
 		d.warn("spec", message, hint)
 	}
 	told := map[string]bool{}
-	for _, name := range sortedHosts(j.manifests) {
+	for _, name := range sortedKeys(j.manifests) {
 		m := j.manifests[name]
 		if told[m.ID] {
 			continue
@@ -96,7 +96,7 @@ func (d *doctor) secrets(ctx context.Context) error {
 			from = append(from, e.Evaluate.Secrets)
 		}
 		for _, secrets := range from {
-			for _, name := range sortedHosts(secrets) {
+			for _, name := range sortedKeys(secrets) {
 				n++
 				if _, err := secretValue(ctx, e.Dir, secrets[name]); err != nil {
 					d.problem(exitError, "secret", name+" of experiment "+e.Name+": "+err.Error(), secretHint(secrets[name]))

@@ -81,7 +81,7 @@ func sortedProblems[S ~[]plan.Problem](ps S) S {
 	return ps
 }
 
-// warnings are all of them, in the order of the source.
+// allWarnings are in the order of the source.
 func (j *job) allWarnings() []plan.Problem {
 	return sortedProblems(slices.Concat(j.spec.Warnings, j.codeWarnings, j.hereWarnings))
 }
@@ -95,7 +95,7 @@ func warning(p plan.Problem) string {
 	if p.File != "" {
 		s = fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Col, s)
 	}
-	if p.Suggestion != nil && *p.Suggestion != "" {
+	if p.Suggestion != nil {
 		s += " (" + *p.Suggestion + ")"
 	}
 	return s
@@ -144,15 +144,13 @@ func (m machine) GPUs() int {
 	if entries, err := os.ReadDir(filepath.Join(m.root, "proc/driver/nvidia/gpus")); err == nil && len(entries) > 0 {
 		return len(entries)
 	}
-	n := 0
-	for _, pattern := range []string{"dev/nvidia[0-9]*", "dev/dri/renderD*"} {
-		if strings.Contains(pattern, "dri") {
-			if _, err := os.Stat(filepath.Join(m.root, "dev/kfd")); err != nil {
-				continue // a display, not what computes
-			}
-		}
-		found, _ := filepath.Glob(filepath.Join(m.root, pattern))
-		n = max(n, len(found))
+	count := func(pattern string) int {
+		found, _ := filepath.Glob(filepath.Join(m.root, pattern)) // the only error is that of the pattern
+		return len(found)
+	}
+	n := count("dev/nvidia[0-9]*")
+	if m.Has(filepath.Join(m.root, "dev/kfd")) { // otherwise what renders is a display, and does not compute
+		n = max(n, count("dev/dri/renderD*"))
 	}
 	return n
 }

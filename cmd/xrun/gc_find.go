@@ -98,7 +98,7 @@ func (g *garbage) directories(used *ledger.Used) error {
 			}
 		}
 	}
-	for _, id := range sortedHosts(g.goes) {
+	for _, id := range sortedKeys(g.goes) {
 		dir := filepath.Join(g.state, "runs", id)
 		n, err := bytesBelow(dir, spare[id])
 		if errors.Is(err, fs.ErrNotExist) || err == nil && n < 0 {

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/xrun-dev/xrun/internal/report"
+	"github.com/xrun-dev/xrun/internal/plan"
 )
 
 // checkOut refuses what --out cannot be before the work is done, and keeps a plan that is there already out of the code.
@@ -33,24 +32,18 @@ func (a *app) checkOut(name string) error {
 	return nil
 }
 
-// writeOut writes v to the file of --out, whole or not at all. What a link leads to is written and the link kept; a device
+// writeOut writes p to the file of --out, whole or not at all. What a link leads to is written and the link kept; a device
 // or a pipe is written to, and not replaced.
-func writeOut(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	b = append(report.SafeJSON(b), '\n') // the bytes that -o json prints
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+func writeOut(path string, p *plan.Plan) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
-		_, err = f.Write(b)
-		return errors.Join(err, f.Close())
+		return errors.Join(planJSON(f, p), f.Close())
 	}
-	return writeFile(path, b)
+	return writePlan(path, p)
 }

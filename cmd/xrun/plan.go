@@ -139,11 +139,14 @@ func (s safeJSON) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// planJSON writes the text of plan.json.
+func planJSON(w io.Writer, p *plan.Plan) error {
+	return plan.Writer{}.Write(safeJSON{w}, p, func(p *plan.Plan) any { return p })
+}
+
 // writePlan writes plan.json.
 func writePlan(path string, p *plan.Plan) error {
-	return fillFile(path, func(w io.Writer) error {
-		return plan.Writer{}.Write(safeJSON{w}, p, func(p *plan.Plan) any { return p })
-	})
+	return fillFile(path, func(w io.Writer) error { return planJSON(w, p) })
 }
 
 // oldPlan reads the plan of a run, or a plan file.

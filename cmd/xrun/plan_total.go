@@ -13,10 +13,11 @@ func (v planView) total() {
 	var parts []string
 	for _, w := range []plan.Why{plan.New, plan.Changed, plan.Failed, plan.Lost, plan.Reused} {
 		if counts[w] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[w], map[plan.Why]string{plan.Failed: "failed before", plan.Lost: "lost before"}[w]))
-			if w != plan.Failed && w != plan.Lost {
-				parts[len(parts)-1] = fmt.Sprintf("%d %s", counts[w], w)
+			part := fmt.Sprintf("%d %s", counts[w], w)
+			if w == plan.Failed || w == plan.Lost {
+				part += " before"
 			}
+			parts = append(parts, part)
 		}
 	}
 	e := v.plan.Estimate

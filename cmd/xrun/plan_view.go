@@ -40,7 +40,7 @@ func (v planView) print() {
 func (v planView) experiment(pe *plan.PlannedExperiment, said map[string]string) {
 	fmt.Fprintf(v.w, "%s (%s)\n", pe.Name, pe.Kind)
 	parts := []struct{ name, text string }{{"code", v.code(pe)}, {"hosts", v.hosts(pe)}}
-	if e := v.find(pe.Name); e != nil {
+	if e := v.job.spec.Experiment(pe.Name); e != nil {
 		parts = append(parts, struct{ name, text string }{"defaults", defaults(e)}, struct{ name, text string }{"limit", limit(e)})
 	}
 	var same []string
@@ -74,15 +74,6 @@ func (v planView) experiment(pe *plan.PlannedExperiment, said map[string]string)
 	fmt.Fprintln(v.w)
 }
 
-func (v planView) find(name string) *plan.Experiment {
-	for i := range v.job.spec.Experiments {
-		if v.job.spec.Experiments[i].Name == name {
-			return &v.job.spec.Experiments[i]
-		}
-	}
-	return nil
-}
-
 // code says what is shipped; of what is large, which files make it so.
 func (v planView) code(pe *plan.PlannedExperiment) string {
 	text := fmt.Sprintf("  code    %s, %s, %s: each slot holds a copy\n", pe.Code.ID, count(pe.Code.Files, "file"), plan.Bytes(pe.Code.Bytes))
@@ -106,25 +97,13 @@ func (v planView) code(pe *plan.PlannedExperiment) string {
 	slices.SortStableFunc(files, func(a, b checkpoint.File) int { return cmp.Compare(b.Size, a.Size) })
 	var names []string
 	for _, f := range files[:min(3, len(files))] {
-		names = append(names, fmt.Sprintf("%s %s", visible(f.Path), sizeText(f.Size)))
+		names = append(names, fmt.Sprintf("%s %s", visible(f.Path), plan.Bytes(f.Size)))
 	}
 	return text + "  largest " + strings.Join(names, ", ") + "\n"
 }
 
 // large is the code of which the largest files are named.
 const large = 1 << 20
-
-func sizeText(n int64) string {
-	for _, u := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= u.size {
-			return strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64) + u.name
-		}
-	}
-	return fmt.Sprintf("%dB", n)
-}
 
 func (v planView) hosts(pe *plan.PlannedExperiment) string {
 	// Hosts of which the same is to be said share a line: a fleet has many that are alike.

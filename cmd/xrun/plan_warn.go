@@ -25,7 +25,7 @@ func (v planView) warnings() {
 		suggestion := p.Suggestion
 		p.Suggestion = nil
 		fmt.Fprintf(v.w, "warning: %s\n", visible(warning(p)))
-		if suggestion != nil && *suggestion != "" {
+		if suggestion != nil {
 			fmt.Fprintf(v.w, "         = %s\n", visible(*suggestion))
 		}
 	}

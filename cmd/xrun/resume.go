@@ -109,24 +109,11 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 		return err
 	}
 	resumed := ledger.RunResumed{Command: append([]string{"xrun"}, s.app.args...), Accepted: []string{}}
-	now, diff, err := s.compareSpec(ctx, began, j, old)
-	if err != nil {
+	if j, resumed.Accepted, err = c.accepted(ctx, s, began, j, old); err != nil {
 		return err
 	}
-	if len(diff) > 0 {
-		if !c.AcceptChanges {
-			return &cliError{
-				code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
-				hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished",
-			}
-		}
-		j, resumed.Accepted = now, diff
-		if err := j.askGlobs(ctx); err != nil {
-			return err
-		}
-	} else if c.AcceptChanges && now != nil {
-		now.globs = j.globs
-		j = now // the code may have changed
+	if s.bounds, err = s.app.bounds(j.spec, c.Deadline); err != nil {
+		return err // before anything of the run is touched
 	}
 	if err := s.heal(ctx, j); err != nil {
 		return err
@@ -134,25 +121,9 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err := s.begin(ctx, j, c.Host); err != nil {
 		return err
 	}
-	b := j.basis(s.history)
-	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
-	p, err := j.planOn(ctx, s.ledger, b)
+	p, err := c.plan(ctx, s, j, old)
 	if err != nil {
 		return err
-	}
-	if !c.AcceptChanges {
-		keepTrials(p, old)
-	}
-	if c.AcceptChanges {
-		if err := s.asked.narrow(p); err != nil {
-			return err
-		}
-		if err := s.store(ctx, j, p); err != nil {
-			return err
-		}
-		if err := writePlan(filepath.Join(s.dir(), "plan.json"), p); err != nil {
-			return err
-		}
 	}
 	resumed.PlanDigest, resumed.SpecDigest = p.Digest, plan.SpecDigest(j.spec)
 	seen, err := engine.Review(ctx, s.ledger, s.id)
@@ -174,17 +145,56 @@ func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
 	if err := s.ledger.Append(ctx, facts...); err != nil {
 		return err
 	}
-	s.maxParallel = int(c.MaxParallel)
-	if s.bounds, err = s.app.bounds(j.spec, c.Deadline); err != nil {
-		return err
-	}
-	s.bounds.Before = seen.Spent
+	s.maxParallel, s.bounds.Before = int(c.MaxParallel), seen.Spent
 	code, err := s.execute(ctx, j, p, adopt, seen)
 	if err != nil {
 		return err
 	}
 	s.keepRuns(context.WithoutCancel(ctx), j.spec.Settings.KeepRuns)
 	return s.finish(ctx, c.Output, code)
+}
+
+// accepted is the job to go on with, and the changes of the spec that it takes; changes that were not asked for are the
+// error.
+func (c *resumeCmd) accepted(ctx context.Context, s *session, began ledger.RunStarted, j *job, old *plan.Plan) (*job, []string, error) {
+	now, diff, err := s.compareSpec(ctx, began, j, old)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(diff) > 0 && !c.AcceptChanges:
+		return nil, nil, &cliError{
+			code: exitUsage, kind: "changed", msg: "the spec is not the one that the run started with: " + strings.Join(diff, "; "),
+			hint: "undo the change, or take it with --accept-changes; finished trials that it does not touch stay finished",
+		}
+	case len(diff) > 0:
+		return now, diff, now.askGlobs(ctx)
+	case c.AcceptChanges && now != nil:
+		now.globs = j.globs
+		return now, []string{}, nil // the code may have changed
+	default:
+		return j, []string{}, nil
+	}
+}
+
+// plan is what is left to do of the run, or the whole of it anew where changes were accepted.
+func (c *resumeCmd) plan(ctx context.Context, s *session, j *job, old *plan.Plan) (*plan.Plan, error) {
+	b := j.basis(s.history)
+	b.Hosts, b.Fresh = c.Host, s.asked.Fresh
+	p, err := j.planOn(ctx, s.ledger, b)
+	if err != nil {
+		return nil, err
+	}
+	if !c.AcceptChanges {
+		keepTrials(p, old)
+		return p, nil
+	}
+	if err := s.asked.narrow(p); err != nil {
+		return nil, err
+	}
+	if err := s.store(ctx, j, p); err != nil {
+		return nil, err
+	}
+	return p, writePlan(filepath.Join(s.dir(), "plan.json"), p)
 }
 
 // keepTrials leaves in p the trials that the run started with: --first and --only of its command still hold.
@@ -239,7 +249,7 @@ func (s *session) dropped(seen *engine.Seen, p *plan.Plan) []ledger.Event {
 // heal makes sure that the shipped bytes are there as they were: from the files they came from, if those are still the
 // same.
 func (s *session) heal(ctx context.Context, j *job) error {
-	for _, name := range sortedHosts(j.manifests) {
+	for _, name := range sortedKeys(j.manifests) {
 		if err := s.code.Put(ctx, j.manifests[name]); err != nil {
 			return &cliError{
 				code: exitError, kind: "code", msg: fmt.Sprintf("the code of experiment %s, as run %s began with it, is damaged in %s: %v", name, s.id, s.code.Dir, err),
@@ -292,12 +302,12 @@ func (s *session) compareSpec(ctx context.Context, began ledger.RunStarted, j *j
 func changedFields(old, now *plan.Spec) []string {
 	var out []string
 	a, b := fieldsOf(old), fieldsOf(now)
-	for _, path := range sortedHosts(b) {
+	for _, path := range sortedKeys(b) {
 		if a[path] != b[path] {
 			out = append(out, path)
 		}
 	}
-	for _, path := range sortedHosts(a) {
+	for _, path := range sortedKeys(a) {
 		if _, ok := b[path]; !ok {
 			out = append(out, path)
 		}

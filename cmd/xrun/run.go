@@ -113,13 +113,13 @@ func (c *runCmd) promised(a *app) (*plan.Plan, []string, error) {
 	var files []string
 	for _, f := range p.Spec {
 		file := filepath.Join(root, filepath.FromSlash(f.File))
-		if filepath.IsAbs(f.File) || strings.HasPrefix(f.File, specfile.UserConfigDir) || a.Inventory != "" && strings.HasPrefix(file, a.Inventory) {
+		if filepath.IsAbs(f.File) || strings.HasPrefix(f.File, specfile.UserConfigDir) || a.Inventory != "" && inside(a.Inventory, file) {
 			continue // an inventory: it is looked for where it always is
 		}
 		if _, err := os.Stat(file); err != nil {
 			return nil, nil, &cliError{
 				code: exitUsage, kind: "plan", msg: fmt.Sprintf("%s is a plan for %s, which is not in %s", c.Paths[0], f.File, root),
-				hint: "start it where it was made (-C DIR)",
+				hint: "start it within its repository, or outside git in the directory of its package: -C DIR",
 			}
 		}
 		files = append(files, file)

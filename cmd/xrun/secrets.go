@@ -43,7 +43,7 @@ func secrets(ctx context.Context, experiments []plan.Experiment) (map[string]eng
 
 func secretValues(ctx context.Context, e *plan.Experiment, from map[string]plan.Secret, known map[string]string) (map[string]string, error) {
 	out := map[string]string{}
-	for _, name := range sortedHosts(from) {
+	for _, name := range sortedKeys(from) {
 		s := from[name]
 		key := fmt.Sprintf("%q", []any{e.Dir, s})
 		value, ok := known[key]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -272,21 +273,14 @@ func (s *session) execute(ctx context.Context, j *job, p *plan.Plan, adopt map[s
 
 // interrupted says what still runs. How to go on has been said when the interruption was recorded.
 func (s *session) interrupted(out engine.Outcome) {
-	for _, host := range sortedHosts(out.Left) {
+	for _, host := range sortedKeys(out.Left) {
 		for _, a := range out.Left[host] {
 			fmt.Fprintf(s.app.stderr, "still running on %s (`xrun resume` takes it up, `xrun stop --now` ends it): %s/%s\n", host, a.Experiment, a.Trial)
 		}
 	}
 }
 
-func sortedHosts[V any](m map[string]V) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // finish writes the report files, prints the result and returns the exit code as an error.
 func (s *session) finish(ctx context.Context, output string, code int) error {

@@ -37,7 +37,7 @@ func (c *vetCmd) Run(ctx context.Context, a *app) error {
 	}
 	warnings := j.allWarnings()
 	if c.Output == "json" {
-		r := vetResult{Experiments: len(j.spec.Experiments), Files: []string{}, Problems: []plan.Problem{}, Warnings: warnings}
+		r := vetResult{Experiments: len(j.spec.Experiments), Files: []string{}, Problems: []plan.Problem{}, Warnings: append([]plan.Problem{}, warnings...)}
 		for _, f := range j.spec.Files {
 			r.Files = append(r.Files, f.File)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,6 @@ import (
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
 	"github.com/xrun-dev/xrun/internal/plan/specfile"
-	"github.com/xrun-dev/xrun/internal/report"
 )
 
 // The parts fit together here, and only here.
@@ -109,7 +107,7 @@ func (j *job) basis(history plan.History) plan.Basis {
 	for _, name := range names {
 		m := j.manifests[name]
 		if known[m] == nil {
-			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: within(j.spec.Root, m.Dir)}
+			known[m] = &plan.Manifest{ID: m.ID, Files: planFiles(m), Dir: relativeTo(j.spec.Root, m.Dir)}
 		}
 		b.Code[name] = known[m]
 		if m.Commit != "" && b.Commit == nil {
@@ -122,10 +120,10 @@ func (j *job) basis(history plan.History) plan.Basis {
 	return b
 }
 
-// within is dir relative to root, as a reader of the repository would write it.
-func within(root, dir string) string {
-	dir = real(dir)
-	rel, err := filepath.Rel(real(root), dir)
+// relativeTo is dir relative to root, as a reader of the repository would write it.
+func relativeTo(root, dir string) string {
+	dir = resolve(dir)
+	rel, err := filepath.Rel(resolve(root), dir)
 	if err != nil {
 		return dir
 	}
@@ -307,11 +305,11 @@ func workDir(state string) (string, error) {
 
 // writeJSON writes v to path so that it is there whole or not at all.
 func writeJSON(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
+	b, err := jsonText(v)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return writeFile(path, append(report.SafeJSON(b), '\n')) // the bytes that -o json prints
+	return writeFile(path, b)
 }
 
 func writeFile(path string, b []byte) error {

@@ -72,7 +72,7 @@ func CheckCode(s *Spec, look func(*Experiment) Look) []Finding {
 		for _, cmd := range e.commands() {
 			c.inLine = false
 			c.oneWord(cmd)
-			c.shellWords(cmd)
+			c.forShells(cmd)
 			for _, p := range programsOf(cmd.argv) {
 				c.inLine = p.inLine
 				c.program(p, slices.Concat(cmd.path, []string{strconv.Itoa(p.at)}))

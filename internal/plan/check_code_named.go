@@ -15,18 +15,19 @@ func (c *codeChecker) named() {
 		}
 	}
 	for i, name := range c.e.Code.Include {
-		if isGlob(name) || strings.HasPrefix(name, "/") || c.look.At(path.Clean(name)).Kind != Nothing {
+		if IsGlob(name) || strings.HasPrefix(name, "/") || c.look.At(path.Clean(name)).Kind != Nothing {
 			continue
 		}
 		c.warn([]string{"code", "include", strconv.Itoa(i)}, c.besides(name), "%s is not there: nothing is shipped for it", path.Clean(name))
 	}
 }
 
-func isGlob(name string) bool { return strings.ContainsAny(name, `*?[{\`) }
+// IsGlob reports whether a name may stand for others, and not only for itself.
+func IsGlob(name string) bool { return strings.ContainsAny(name, `*?[{\`) }
 
 // keyFile: without the file the setup runs once for good, and what it should depend on changes unseen.
 func (c *codeChecker) keyFile(name string, at []string) {
-	if isGlob(name) {
+	if IsGlob(name) {
 		return
 	}
 	switch seen := c.look.At(path.Clean(name)); {

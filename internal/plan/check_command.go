@@ -45,22 +45,21 @@ func (c *checker) nameless(argv []string, where ...string) {
 	}
 }
 
-// prefixes are programs that run another one, with those of their options that take a value.
-var prefixes = map[string]string{"sudo": "-u -g -C -h -p", "env": "-u -C", "nice": "-n", "nohup": "", "time": "-f -o", "ionice": "-c -n"}
+// prefixes are the wrappers that change nothing about how long a program lives or what it is.
+var prefixes = []string{"sudo", "env", "nice", "nohup", "time", "ionice"}
 
-// behindPrefixes is the index of what argv runs, behind sudo, env and their like; -1 if there is nothing behind them.
+// behindPrefixes is the index of what argv runs, behind sudo, env and their like; -1 where that is not certain.
 func behindPrefixes(argv []string) int {
-	for i := 0; i < len(argv); i++ {
-		options, ok := prefixes[path.Base(argv[i])]
+	for at := 0; at < len(argv); {
+		name := path.Base(argv[at])
+		if !contains(prefixes, name) {
+			return at
+		}
+		next, _, ok := wrappers[name].behind(argv, at+1, name)
 		if !ok {
-			return i
+			return -1
 		}
-		for i+1 < len(argv) && (strings.HasPrefix(argv[i+1], "-") || strings.Contains(argv[i+1], "=")) {
-			i++
-			if contains(strings.Fields(options), argv[i]) {
-				i++
-			}
-		}
+		at = next
 	}
 	return -1
 }
@@ -130,7 +129,7 @@ var harmless = []string{"echo", "printf", "cat", "env", "yes", "seq", "ls", "tru
 // scriptIn is the index of the script in argv, if it runs a shell with -c, and whether the shell is told pipefail.
 func scriptIn(argv []string) (index int, pipefail bool) {
 	for i, arg := range argv {
-		if !contains([]string{"sh", "bash", "dash", "ash", "zsh", "ksh"}, path.Base(arg)) {
+		if !shells[path.Base(arg)] {
 			continue
 		}
 		given := false

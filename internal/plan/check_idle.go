@@ -74,9 +74,10 @@ func (c *checker) idleExclude(e *Experiment, m Match, i string) {
 var (
 	shellOperators = regexp.MustCompile(`^(&&|\|\||[12&]?>>?|<|\||[12]?>&[12]|&>|&)$`)
 	shellVariable  = regexp.MustCompile(`^[^\s'"\\]*\$([A-Za-z_][A-Za-z0-9_]*)`) // in braces it is a placeholder
-	shellReads     = []string{
-		"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "ssh", "su", "eval", "parallel", "xargs", "watch", "script",
-		"perl", "awk", "gawk", "mawk", "sed", "make", "find", "expr", "test", "[", "tmux", "screen", "docker", "podman",
+	// shellLike are programs, beside the shells, that read such words themselves or hand them to a shell.
+	shellLike = []string{
+		"fish", "ssh", "su", "eval", "parallel", "xargs", "watch", "script", "perl", "awk", "gawk", "mawk", "sed", "make",
+		"find", "expr", "test", "[", "tmux", "screen", "docker", "podman",
 	}
 	// ownVariables are those of ours that a placeholder gives too.
 	ownVariables = map[string]string{
@@ -89,12 +90,18 @@ var (
 // shellLine is how a line for a shell is written.
 const shellLine = `let one read the line: ["sh", "-c", "…"]`
 
+// readsShell reports whether something in a command may make of words what a shell does.
+func readsShell(argv []string) bool {
+	return slices.ContainsFunc(argv, func(arg string) bool {
+		name := path.Base(arg)
+		return shells[name] || contains(shellLike, name)
+	})
+}
+
 // shellWords finds what only a shell would understand in a command that none reads.
 func (c *checker) shellWords(e *Experiment, argv []string, where ...string) {
-	for _, arg := range argv {
-		if contains(shellReads, path.Base(arg)) {
-			return
-		}
+	if readsShell(argv) {
+		return
 	}
 	for i, arg := range argv {
 		at := append(slices.Clone(where), strconv.Itoa(i))

@@ -164,8 +164,10 @@ func (c *checker) repeatedIncludes(e *Experiment) {
 			continue
 		}
 		first[key] = i
-		dropped := slices.ContainsFunc(s.Exclude, func(m Match) bool { return m.matches(whole) })
-		if len(factors) > 0 && !dropped && e.made(factors, whole) {
+		if len(factors) == 0 || slices.ContainsFunc(s.Exclude, func(m Match) bool { return m.matches(whole) }) {
+			continue
+		}
+		if e.made(factors, whole) {
 			list.warn(path, "leave it out", "the sweep has %s without it", p)
 		}
 	}

@@ -142,3 +142,22 @@ func TestLookingForRepetitionsMakesNoProduct(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestThousandsOfListedPointsAreCheckedAtOnce(t *testing.T) {
+	const n = 20_000
+	sw := Sweep{MaxTrials: n}
+	for i := range n {
+		sw.Include = append(sw.Include, params("lr", i, "a", 1, "b", 2))
+	}
+	s := specOf(experiment(sweep(sw), func(e *Experiment) {
+		e.Command, e.Set["sweep.max_trials"] = []string{"p", "{params}"}, true
+		e.Claim = &Claim{Param: "lr", Candidate: val(1)}
+	}))
+	start := time.Now()
+	if found := lines(Check(s)); len(found) > 0 {
+		t.Error(found)
+	}
+	if took := time.Since(start); took > 5*time.Second { // each with each takes half a minute
+		t.Errorf("it took %s", took)
+	}
+}

@@ -20,8 +20,10 @@ func (c *checker) shared() {
 		c.agent(a)
 	}
 	c.spans(spans)
-	if d := c.spec.Settings.Deadline; d != "" && !isDeadline(d) {
-		c.add([]string{"settings", "deadline"}, `write it like "07:30" or "8h"`, "%q is neither a time of day nor a duration above 0", d)
+	if d := c.spec.Settings.Deadline; d != "" {
+		if _, err := ParseDeadline(d, time.Time{}); err != nil {
+			c.add([]string{"settings", "deadline"}, `write it like "07:30" or "8h"`, "%q is neither a time of day nor a duration above 0", d)
+		}
 	}
 	for i, n := range c.spec.Settings.Notify {
 		path := []string{"settings", "notify", strconv.Itoa(i)}
@@ -50,15 +52,4 @@ func (c *checker) agent(a *Agent) {
 	c.words(a.Args, "agents", a.Name, "args")
 	c.noNUL(a.Program, "agents", a.Name, "program")
 	c.secrets(a.Secrets, "agents", a.Name, "secrets")
-}
-
-// isDeadline reports whether s is a time of day (7:30, 07:30:15) or a duration above 0.
-func isDeadline(s string) bool {
-	for _, layout := range []string{"15:04", "15:04:05"} {
-		if _, err := time.Parse(layout, s); err == nil {
-			return true
-		}
-	}
-	d, err := time.ParseDuration(s)
-	return err == nil && d > 0
 }

@@ -97,9 +97,16 @@ func (e *Experiment) sometimes() map[string]bool {
 	if e.Sweep == nil {
 		return out
 	}
-	var groups [][]string // of names: the points of each case, each included point, and the product without them
+	kinds, in := 0, map[string]int{} // of points: each case and each included point is one, and the product without them
+	kind := func(names []string) {
+		kinds++
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			in[name]++
+		}
+	}
 	var product []string
-	for _, a := range append(slices.Clone(e.Sweep.Grid), e.Sweep.Zip...) {
+	for _, a := range slices.Concat(e.Sweep.Grid, e.Sweep.Zip) {
 		product = append(product, a.Name)
 	}
 	if e.Sweep.Random != nil {
@@ -108,32 +115,21 @@ func (e *Experiment) sometimes() map[string]bool {
 		}
 	}
 	for _, axes := range e.Sweep.Cases {
-		g := slices.Clone(product)
+		names := slices.Clone(product)
 		for _, a := range axes {
-			g = append(g, a.Name)
+			names = append(names, a.Name)
 		}
-		groups = append(groups, g)
+		kind(names)
 	}
 	if len(e.Sweep.Cases) == 0 && len(product) > 0 {
-		groups = append(groups, product)
+		kind(product)
 	}
 	for _, p := range e.Sweep.Include {
-		var g []string
-		for _, v := range p {
-			g = append(g, v.Name)
-		}
-		groups = append(groups, g)
+		kind(namesOf(p))
 	}
-	for _, g := range groups {
-		for _, name := range g {
-			if _, fixed := e.Params[name]; fixed {
-				continue
-			}
-			for _, h := range groups {
-				if !slices.Contains(h, name) {
-					out[name] = true
-				}
-			}
+	for name, n := range in {
+		if _, fixed := e.Params[name]; n < kinds && !fixed {
+			out[name] = true
 		}
 	}
 	return out

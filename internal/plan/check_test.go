@@ -279,10 +279,17 @@ func TestNearestFindsSlipsOfTheFinger(t *testing.T) {
 	names := []string{"batch_size", "lr", "weight_decay", "momentum"}
 	for in, want := range map[string]string{
 		"batchsize": "batch_size", "bacth_size": "batch_size", "wieght_decay": "weight_decay", "l": "", "x": "", "momentun": "momentum", "": "", "rl": "lr", "completely": "",
+		"LR": "lr", "lr": "", "momentum_": "momentum",
 	} {
 		if got := Nearest(in, names); got != want {
 			t.Errorf("nearest to %q is %q, want %q", in, got, want)
 		}
+	}
+	if got := Nearest("tpus", []string{"gpus", "tp"}); got != "gpus" {
+		t.Errorf("the closer one is meant, not %q", got)
+	}
+	if got := Nearest("cpux", []string{"gpux", "cpus"}); got != "cpus" {
+		t.Errorf("of two that are equally close the one with the same first letter is meant, not %q", got)
 	}
 }
 

@@ -80,8 +80,6 @@ func (c *checker) texts(e *Experiment) {
 		c.words(e.Evaluate.Command, "evaluate", "command")
 		c.words(e.Evaluate.Files, "evaluate", "files")
 		c.variables(e.Evaluate.Env, "evaluate", "env")
-	}
-	if e.Evaluate != nil {
 		c.secrets(e.Evaluate.Secrets, "evaluate", "secrets")
 	}
 	c.secrets(e.Secrets, "secrets")

@@ -28,7 +28,7 @@ func (c *checker) thresholds(e *Experiment) {
 	if k.MinEffect != nil && k.MinEffectPercent != nil {
 		c.add([]string{"criteria", "min_effect_percent"}, "keep one of them", "min_effect and min_effect_percent are both set")
 	}
-	// worse is whether a must not stand below b, or (strict) not beside it.
+	// a is to be worse than b, or, unless it is strict, as good.
 	check := func(low, high string, a, b *float64, strict bool) {
 		if a == nil || b == nil {
 			return
@@ -145,9 +145,11 @@ const maxListed = 1000
 // valuesOf lists the values that a parameter takes in the sweep; all is false where only some of them can be told.
 func (e *Experiment) valuesOf(name string) (values []Value, all bool) {
 	all = true
+	seen := map[Value]bool{}
 	add := func(vs ...Value) {
 		for _, v := range vs {
-			if !slices.Contains(values, v) {
+			if !seen[v] {
+				seen[v] = true
 				values = append(values, v)
 			}
 		}

@@ -17,10 +17,10 @@ var (
 	homeRE       = regexp.MustCompile(`^~(/|$)`)
 )
 
-// shellWords finds a command that begins with a word of the shell, and home directories that nobody fills in. (Check
+// forShells finds a command that begins with a word of the shell, and home directories that nobody fills in. (Check
 // finds operators and variables: those need no look at the code.)
-func (c *codeChecker) shellWords(cmd commandAt) {
-	if c.shellLead(cmd) || slices.ContainsFunc(cmd.argv, func(arg string) bool { return contains(shellReads, path.Base(arg)) }) {
+func (c *codeChecker) forShells(cmd commandAt) {
+	if c.shellLead(cmd) || readsShell(cmd.argv) {
 		return
 	}
 	for i := range cmd.argv {

@@ -1,10 +1,15 @@
 package plan
 
-// Nearest is the candidate that s is most likely a misspelling of, or "".
+import "strings"
+
+// Nearest is the candidate that s is most likely a misspelling of, or "". Of two that are equally close, the one with the
+// same first letter is meant. Case counts for nothing.
 func Nearest(s string, candidates []string) string {
-	best, least := "", 2+len(s)/3
+	best, least := "", min(2+len(s)/3, len(s))
+	lower := strings.ToLower(s)
 	for _, c := range candidates {
-		if d := distance(s, c); d < least && d < len(s) {
+		d := distance(lower, strings.ToLower(c))
+		if c != s && (d < least || d == least && best != "" && best[0] != s[0] && c[:min(1, len(c))] == s[:1]) {
 			best, least = c, d
 		}
 	}

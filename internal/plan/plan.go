@@ -16,7 +16,7 @@ type Plan struct {
 	Warnings      []string            `json:"warnings"`
 }
 
-// An PlannedExperiment is the planned form of one experiment.
+// A PlannedExperiment is the planned form of one experiment.
 type PlannedExperiment struct {
 	Name     string       `json:"name"`
 	Kind     string       `json:"kind"`

@@ -48,17 +48,18 @@ var interpreters = map[string]flags{
 	"julia":   {plain: "--project -q", value: "-t -p -L", prefix: "-O -g -t", stop: "-e -E -v"},
 }
 
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true}
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "zsh": true, "ksh": true}
 
 // wrappers run the rest of their argv as a command.
 var wrappers = map[string]flags{
 	"env":            {plain: "-i -", value: "-u -C --unset", stop: "-S"},
 	"nohup":          {},
 	"setsid":         {plain: "-w --wait -f --fork"},
-	"nice":           {value: "-n", prefix: "-n"},
+	"nice":           {value: "-n", prefix: "-n", group: regexp.MustCompile(`^-[0-9]+$`)},
 	"ionice":         {value: "-c -n", prefix: "-c -n"},
 	"stdbuf":         {value: "-i -o -e", prefix: "-i -o -e"},
-	"time":           {plain: "-p -v"},
+	"time":           {plain: "-p -v", value: "-f -o"},
+	"sudo":           {plain: "-E -H -n -S -A -b --preserve-env --non-interactive", value: "-u -g -C -h -p"},
 	"mpirun":         {plain: "--allow-run-as-root --oversubscribe", value: "-n -np -H --host --hostfile -x"},
 	"mpiexec":        {value: "-n -np"},
 	"uv run":         {plain: "--frozen --locked --no-sync --isolated --no-project --all-extras --quiet -q --verbose -v --offline --active", value: "--with --extra --group --python -p --env-file --index-url", module: "-m --module", dashed: false},
@@ -136,17 +137,23 @@ func interpreted(argv []string, at int, kind, by string) (program, bool) {
 }
 
 func wrapped(f flags, argv []string, at int, name string) (program, bool) {
-	at, isModule, ok := f.skip(argv, at)
+	at, isModule, ok := f.behind(argv, at, name)
 	if !ok || at >= len(argv) {
 		return program{}, false
 	}
-	for name == "env" && at < len(argv) && strings.Contains(argv[at], "=") {
-		at++
-	}
-	if isModule || name == "uv run" && at < len(argv) && strings.HasSuffix(argv[at], ".py") {
+	if isModule || name == "uv run" && strings.HasSuffix(argv[at], ".py") {
 		return named(argv, at, isModule, name)
 	}
 	return programAt(argv, at)
+}
+
+// behind is the index of the command that a wrapper of that name runs.
+func (f flags) behind(argv []string, at int, name string) (next int, isModule, ok bool) {
+	at, isModule, ok = f.skip(argv, at)
+	for (name == "env" || name == "sudo") && at < len(argv) && strings.Contains(argv[at], "=") {
+		at++
+	}
+	return at, isModule, ok
 }
 
 // program is the first argument that is no option.

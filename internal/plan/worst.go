@@ -16,7 +16,7 @@ type Worst struct {
 // Worst is that of one experiment on the hosts that it may use; false where it cannot be told before the hosts are
 // asked for their GPUs or their files.
 func (s *Spec) Worst(pe *PlannedExperiment) (Worst, bool) {
-	e := s.experiment(pe.Name)
+	e := s.Experiment(pe.Name)
 	if e == nil || pe.Estimate.Trials == nil {
 		return Worst{}, false
 	}
@@ -76,7 +76,8 @@ func (h *Host) slotsFor(e *Experiment) int {
 	return n / e.Needs.GPUs * max(1, e.Needs.PerGPU)
 }
 
-func (s *Spec) experiment(name string) *Experiment {
+// Experiment is the one of that name; nil if there is none.
+func (s *Spec) Experiment(name string) *Experiment {
 	i := slices.IndexFunc(s.Experiments, func(e Experiment) bool { return e.Name == name })
 	if i < 0 {
 		return nil
@@ -92,7 +93,7 @@ func CheckLimits(s *Spec, p *Plan) []Finding {
 	c := &checker{spec: s}
 	for i := range p.Experiments {
 		pe := &p.Experiments[i]
-		e := s.experiment(pe.Name)
+		e := s.Experiment(pe.Name)
 		if e == nil || e.Limits.Trial <= 0 || pe.Estimate.Trials != nil && *pe.Estimate.Trials == 0 {
 			continue
 		}

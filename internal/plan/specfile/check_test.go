@@ -1,6 +1,10 @@
 package specfile_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -22,5 +26,18 @@ func TestWarningsKeepTheKindOfTheirFinding(t *testing.T) {
 	}
 	if len(s.Warnings) != 3 || kinds[plan.UnusedParams] != 1 || kinds[plan.UnusedSeed] != 1 {
 		t.Errorf("warnings: %+v", s.Warnings)
+	}
+}
+
+// In JSON what does not apply is null.
+func TestAProblemWithoutASuggestionHasNone(t *testing.T) {
+	dir := tree(t, "-- exp.cue --\n"+spec(``))
+	if err := os.Symlink(strings.Repeat("x", 300), filepath.Join(dir, "long.cue")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := specfile.Load(t.Context(), specfile.Options{Dir: dir})
+	problems, ok := errors.AsType[specfile.Problems](err)
+	if !ok || len(problems) != 1 || problems[0].Message != "cannot be read: file name too long" || problems[0].Suggestion != nil {
+		t.Errorf("%+v", err)
 	}
 }

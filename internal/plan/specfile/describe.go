@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue/ast"
+
+	"github.com/xrun-dev/xrun/internal/plan"
 )
 
 // describe says in words what an expression of the schema admits: "a list of strings".
@@ -102,38 +104,6 @@ func pathString(path []string) string {
 
 // didYouMean names the candidate that is closest to name, if one is close.
 func didYouMean(name string, candidates []string) (string, bool) {
-	best, least := "", 1+len(name)/4
-	for _, c := range candidates {
-		d := distance(strings.ToLower(name), strings.ToLower(c))
-		// Of two that are equally close, the one with the same first letter is meant.
-		nearer := d < least || d == least && (best == "" || c[:min(1, len(c))] == name[:min(1, len(name))] && best[:1] != name[:min(1, len(name))])
-		if nearer && c != name {
-			best, least = c, d
-		}
-	}
-	return best, best != ""
-}
-
-// distance is the number of letters to insert, delete, replace or swap with the next to get from a to b.
-func distance(a, b string) int {
-	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next := make([]int, len(b)+1)
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], last[j-2]+1)
-			}
-		}
-		last, row = row, next
-	}
-	return row[len(b)]
+	near := plan.Nearest(name, candidates)
+	return near, near != ""
 }

@@ -138,7 +138,7 @@ func axis(path []string, lit *ast.BasicLit) string {
 	return fmt.Sprintf("write [%s]; a value that does not vary belongs into params: %s: %s", lit.Value, last(path), lit.Value)
 }
 
-var cueNumber = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var number = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 // listed is a text with commas as a list: of numbers, if they are all numbers.
 func listed(text string) string {
@@ -146,7 +146,7 @@ func listed(text string) string {
 	numbers := true
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
-		numbers = numbers && cueNumber.MatchString(parts[i])
+		numbers = numbers && number.MatchString(parts[i])
 	}
 	for i := range parts {
 		if !numbers {
@@ -155,8 +155,6 @@ func listed(text string) string {
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }
-
-var number = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
 // constants are words of other languages for what CUE calls otherwise.
 var constants = map[string]string{"True": "true", "False": "false", "None": "null", "nil": "null", "nan": "", "inf": "", "NaN": "", "Inf": ""}

@@ -138,6 +138,9 @@ func (l *loader) finish(ps []plan.Problem) []plan.Problem {
 		if p.Line > 0 && p.Excerpt == "" {
 			p.Excerpt = l.line(p.File, p.Line)
 		}
+		if p.Suggestion != nil && *p.Suggestion == "" {
+			p.Suggestion = nil // null in JSON: there is none
+		}
 		p.File = l.rel(p.File)
 		out = append(out, p)
 	}

@@ -311,6 +311,23 @@ func TestTags(t *testing.T) {
 	}
 }
 
+func TestTheTagWhoseValueIsOfAnotherTypeIsNamed(t *testing.T) {
+	dir := tree(t, "-- exp.cue --\n"+spec("_size: number @tag(size,type=number)\n_n: int @tag(n,type=int)\n_on: bool @tag(on,type=bool)\nexperiments: a: "+minimal))
+	for _, bad := range []string{"n=1.5", "n=x", "on=yes", "size=0x"} {
+		tags := []string{"size=1K", "n=0x10", "on=T"}
+		for i, tag := range tags {
+			if tag[:strings.Index(tag, "=")] == bad[:strings.Index(bad, "=")] {
+				tags[i] = bad
+			}
+		}
+		_, err := specfile.Load(t.Context(), specfile.Options{Dir: dir, Tags: tags})
+		if want := "the value of -t " + bad + " does not have the type of the tag: "; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", tags, err)
+		}
+	}
+	load(t, specfile.Options{Dir: dir, Tags: []string{"size=1K", "n=0x10", "on=T"}})
+}
+
 func TestInventory(t *testing.T) {
 	inventory := "-- user/xrun/hosts.cue --\nhosts: {far: {kind: \"ssh\", address: \"far\"}, near: kind: \"local\", own: {kind: \"ssh\", address: \"other\"}}\n" +
 		"-- user/xrun/agents.cue --\npackage mine\n\nagents: {helper: kind: \"claude\", idle: kind: \"codex\"}\nsettings: {overlap: \"fail\", keep_runs: 7}\n"

@@ -9,6 +9,7 @@ import (
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
 
@@ -151,15 +152,14 @@ func (d *diagnosis) badTag() (pos token.Pos, tag string) {
 	return pos, tag
 }
 
+// hasType reports whether CUE takes the value of a tag for that type.
 func hasType(value, typ string) bool {
-	var err error
-	switch typ {
-	case "bool":
-		_, err = strconv.ParseBool(value)
-	default:
-		_, err = strconv.ParseFloat(value, 64)
+	if typ == "bool" {
+		_, err := strconv.ParseBool(strings.TrimSpace(value))
+		return err == nil
 	}
-	return err == nil
+	var n literal.NumInfo
+	return literal.ParseNum(value, &n) == nil && (typ == "number" || n.IsInt())
 }
 
 // syntaxHint is the hint for an error that the parser gave.

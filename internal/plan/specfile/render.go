@@ -72,7 +72,7 @@ func render(b *strings.Builder, p plan.Problem, color bool) {
 		line, caret := excerpt(p.Excerpt, p.Col)
 		fmt.Fprintf(b, "%s| %s\n%s| %s%s\n", number, line, margin, caret, paint("31", "^"))
 	}
-	if p.Suggestion != nil && *p.Suggestion != "" {
+	if p.Suggestion != nil {
 		b.WriteString(margin + "= " + paint("36", visible(*p.Suggestion)) + "\n")
 	}
 }
