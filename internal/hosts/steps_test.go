@@ -187,6 +187,31 @@ func TestAnEvaluationMeasuresInATreeThatNobodyTouched(t *testing.T) {
 	}
 }
 
+func TestAnEvaluationIsWhatItWasBeforeTheCommand(t *testing.T) {
+	for name, cheat := range map[string]string{
+		"its script":              `echo 'echo cheat' >../evaluate`,
+		"its script's name":       `rm ../evaluate; ln -s "$PWD/mine" ../evaluate; echo 'echo cheat' >mine`,
+		"a script that is a pipe": `rm ../evaluate; mkfifo ../evaluate`,
+		"its log":                 `echo cheat >../evaluate.log`,
+		"a log elsewhere":         `ln -s "$PWD/mine" ../evaluate.log`,
+		"a pipe":                  `mkfifo ../evaluate.log`,
+		"a directory":             `mkdir ../evaluate.log; touch ../evaluate.log/x`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLocal(t, nil)
+			j := sh("a", cheat)
+			j.Evaluate = &hosts.Evaluation{Step: step("echo honest")}
+			exit, got := ended(t, l, j)
+			if exit.Step != "" || exit.Code != 0 {
+				t.Fatalf("%+v", exit)
+			}
+			if log := read(t, got+"/evaluate.log"); log != "honest\n" {
+				t.Errorf("%q", log)
+			}
+		})
+	}
+}
+
 func TestAnEvaluationOfChangedBytesIsNone(t *testing.T) {
 	l := newLocal(t, nil)
 	tree := treeOf(t, map[string]string{"evaluate.sh": "echo honest"})

@@ -81,6 +81,12 @@ func (s *supervisor) run(o order, g *grip) error {
 	}
 	envs[stepCommand] = env
 	defer closeAll(envs)
+	var script []byte // of the evaluation, before anything of the job can change it
+	if o.Evaluate != nil {
+		if script, err = os.ReadFile(o.dir.file(stepEvaluate)); err != nil {
+			return err
+		}
+	}
 	if err := r.showGPUs(envs); err != nil {
 		return err
 	}
@@ -103,7 +109,7 @@ func (s *supervisor) run(o order, g *grip) error {
 	}
 	r.command(envs[stepCommand])
 	if o.Evaluate != nil && r.code == 0 && !r.asked {
-		r.evaluate(envs[stepEvaluate])
+		r.evaluate(envs[stepEvaluate], script)
 	}
 	if g != nil && r.code != 0 && !r.asked && !s.spent && g.fellOff() {
 		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too

@@ -85,13 +85,17 @@ func (r *run) setup(env int) bool {
 var errUnending = errors.New("something that was started does not end, not even when it is killed")
 
 // evaluate measures what the command left, when all of it is gone: what it says is what counts.
-func (r *run) evaluate(env int) {
+func (r *run) evaluate(env int, script []byte) {
 	if r.s.spent {
 		r.broken(stepEvaluate, errUnending)
 		return
 	}
 	dir := r.dir.file(dirEval)
-	t, err := untouchedTree(string(r.Evaluate.Tree), r.Evaluate.SHA256)
+	err := r.restore(script)
+	var t Tree
+	if err == nil {
+		t, err = untouchedTree(string(r.Evaluate.Tree), r.Evaluate.SHA256)
+	}
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
 	}
@@ -115,6 +119,20 @@ func (r *run) evaluate(env int) {
 		return
 	}
 	r.step(stepEvaluate, env, r.Evaluate.Time)
+}
+
+// restore makes the files of the evaluation what they were before the command ran, which lay beside them: its script, and
+// no log yet.
+func (r *run) restore(script []byte) error {
+	name := r.dir.file(stepEvaluate)
+	if err := errors.Join(removeAll(r.dir.file(stepEvaluate+logSuffix)), removeAll(name)); err != nil {
+		return err
+	}
+	fd, err := open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeAll(fd, script), unix.Close(fd))
 }
 
 // into puts a file below dir, over one of the tree, never through a link.
@@ -162,7 +180,7 @@ func (r *run) enter(step string) {
 }
 
 func (r *run) stepLog(step string) (int, error) {
-	return open(r.dir.file(step+logSuffix), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	return open(r.dir.file(step+logSuffix), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NONBLOCK) // never waits for a pipe
 }
 
 // step runs one step to its end, and reports whether it ended well. What the command took and printed stays what it was.
