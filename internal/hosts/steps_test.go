@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
 
@@ -123,6 +125,37 @@ func TestASetupThatFailedIsDoneAgainFromTheBeginning(t *testing.T) {
 	}
 	if log := read(t, got+"/setup.log"); log != "" { // it found nothing of the first
 		t.Errorf("%q", log)
+	}
+}
+
+// What a killed supervisor leaves of a setup goes on for a while: nobody may begin another in the same directory.
+func TestASetupNeverRunsTwiceAtOnce(t *testing.T) {
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 2 })
+	place, err := l.Place(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := filepath.Join(t.TempDir(), "busy")
+	setup := &hosts.Setup{Key: "key", Step: step(`trap "" TERM; mkdir ` + busy + ` || { echo two at once >&2; exit 7; }
+		for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; rmdir ` + busy)}
+	first, second := sh("a", "echo first"), sh("b", "echo second")
+	first.Setup, second.Setup = setup, setup
+	if err := l.Start(t.Context(), []hosts.Job{first})[0]; err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the setup runs", func() bool { _, err := os.Stat(busy); return err == nil })
+	if err := l.Start(t.Context(), []hosts.Job{second})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(supervisorOf(t, place), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := l.Watch(t.Context(), "b", &recorder{})
+	if err != nil || exit.Code != 0 || exit.Step != "" {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	if exit, err := l.Watch(t.Context(), "a", &recorder{}); err != nil || exit.End != hosts.Vanished {
+		t.Errorf("%+v, %v", exit, err)
 	}
 }
 

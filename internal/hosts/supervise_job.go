@@ -28,6 +28,7 @@ type run struct {
 	s        *supervisor
 	grip     *grip // of its GPUs; nil: it has none
 	log, tmp int   // descriptors
+	kept     []int // descriptors that what is started keeps: a lock lasts as long as anything of the step does
 	crew     crew
 	pidFile  int
 	started  time.Time // monotonic too

@@ -72,7 +72,9 @@ func (r *run) setup(env int) bool {
 	if err := errors.Join(removeAll(dir), os.MkdirAll(dir, 0o700)); err != nil { // half of one is none
 		return r.broken(stepSetup, err)
 	}
-	if !r.step(stepSetup, env, r.Setup.Time) {
+	r.kept = []int{lock}
+	ok := r.step(stepSetup, env, r.Setup.Time)
+	if r.kept = nil; !ok {
 		return false
 	}
 	if err := writeSmall(dir+doneSuffix, nil); err != nil {
@@ -223,7 +225,7 @@ func (r *run) spawnScript(script string, env, log int) (pid int, err error) {
 	}
 	attr := &syscall.ProcAttr{
 		Env:   r.s.env.with([]string{markerName + "=" + string(r.dir)}),
-		Files: r.grip.lend(files), Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: lend(r.grip.lend(files), r.kept), Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	return syscall.ForkExec(r.Shell, []string{r.Shell, script}, attr)
 }
