@@ -241,7 +241,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.keep)
+	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.redact, f.keep)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
@@ -261,8 +261,10 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		} else {
 			out.Notes = append(out.Notes, fmt.Sprintf("its files did not come home: %v", ferr))
 		}
+		f.redact.outcome(&out)
 		return out, f.err
 	}
+	f.redact.outcome(&out)
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}

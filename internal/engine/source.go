@@ -88,7 +88,7 @@ type finding struct {
 }
 
 // findings joins what the log says with what the files of dir say, in the order of ws.
-func findings(ws []wanted, log []metric.Result, dir string, files []string, on func(metric.Reading)) ([]finding, error) {
+func findings(ws []wanted, log []metric.Result, dir string, files []string, hide *Redactor, on func(metric.Reading)) ([]finding, error) {
 	var out []finding
 	for _, w := range ws {
 		if !w.inFile() {
@@ -106,7 +106,7 @@ func findings(ws []wanted, log []metric.Result, dir string, files []string, on f
 			out, log = append(out, f), log[1:]
 			continue
 		}
-		f, err := w.read(dir, files, on)
+		f, err := w.read(dir, files, hide, on)
 		if err != nil {
 			return nil, err
 		}
@@ -115,8 +115,8 @@ func findings(ws []wanted, log []metric.Result, dir string, files []string, on f
 	return out, nil
 }
 
-// read takes the metric out of its file among files, which lie in dir.
-func (w wanted) read(dir string, files []string, on func(metric.Reading)) (finding, error) {
+// read takes the metric out of its file among files, which lie in dir. What it says of the file holds no secret.
+func (w wanted) read(dir string, files []string, hide *Redactor, on func(metric.Reading)) (finding, error) {
 	matching := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
 		ok, err := checkpoint.Match(w.from.File, f)
 		return err != nil || !ok
@@ -148,9 +148,9 @@ func (w wanted) read(dir string, files []string, on func(metric.Reading)) (findi
 	place := w.from.Pointer
 	if w.from.Kind == "csv" {
 		place = "column " + w.from.Column
-		r, err = metric.ReadCSV(file, w.Want, w.from.Column, on)
+		r, err = metric.ReadCSV(hide.reader(file), w.Want, w.from.Column, on)
 	} else {
-		r, err = metric.ReadJSON(file, w.Want, w.from.Pointer, on)
+		r, err = metric.ReadJSON(hide.reader(file), w.Want, w.from.Pointer, on)
 	}
 	if err != nil {
 		return finding{}, fmt.Errorf("read metric %s from %s: %w", w.Name, matching[0], err)

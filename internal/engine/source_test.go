@@ -105,7 +105,7 @@ func TestALinkThatIsNoFileIsAboutTheResult(t *testing.T) {
 		"through.json": "through.json is a link that leads nowhere", "gone.json": "left gone.json, where acc is read, but it is gone",
 	} {
 		w := newWanted("acc", "last", &plan.Source{Kind: "json", File: file, Pointer: "/acc"})
-		f, err := w.read(dir, []string{file}, nil)
+		f, err := w.read(dir, []string{file}, nil, nil)
 		if got := f.Problem + f.missing; err != nil || f.Found || got != want {
 			t.Errorf("%s: %q, %v", file, got, err)
 		}
