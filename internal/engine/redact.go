@@ -69,6 +69,13 @@ func NewRedactor(all map[string]Secrets) *Redactor {
 	return r
 }
 
+func (c Config) redactor() *Redactor {
+	if c.Redact != nil {
+		return c.Redact
+	}
+	return NewRedactor(c.Secrets)
+}
+
 // forms are the ways in which a value is printed: as it is, line by line, and in the usual encodings.
 func forms(value string) []string {
 	if len(value) < leastSecret {
