@@ -36,6 +36,22 @@ func named(glob, path string) bool {
 	return false
 }
 
+// left notes what did not come home, and why.
+func left(b hosts.Brought) []string {
+	var notes []string
+	for _, name := range b.Left {
+		switch {
+		case name == ".":
+			notes = append(notes, "nothing of XRUN_OUT came home: the program put something else in the place of that directory, which is not followed")
+		case slices.Contains(b.Kept, name):
+			notes = append(notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
+		default:
+			notes = append(notes, fmt.Sprintf("artifact %s did not come home: it is no file, or may not be read, or is a link that leads out of XRUN_OUT", name))
+		}
+	}
+	return notes
+}
+
 // unmatched notes what artifacts.paths names and the attempt did not leave.
 func (f *follower) unmatched(artifacts []string) []string {
 	var notes []string

@@ -252,9 +252,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		out.KeptDir = brought.KeptDir
 	}
 	out.Log = f.a.home + "/log"
-	for _, name := range brought.Left {
-		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
-	}
+	out.Notes = append(out.Notes, left(brought)...)
 	if ferr != nil {
 		if out.Cause == string(CauseSync) {
 			out.Signature = signature(CauseSync, nil, []string{ferr.Error()})
