@@ -111,6 +111,9 @@ func (s *session) begin(ctx context.Context, j *job, only []string) error {
 	if s.running, err = s.settlement.Settle(ctx); err != nil {
 		return err
 	}
+	if err := s.sweep(ctx); err != nil {
+		return err
+	}
 	s.history = history(ctx, s.ledger)
 	return nil
 }
