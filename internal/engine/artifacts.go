@@ -14,19 +14,19 @@ func (f *follower) want() hosts.Want {
 	w := hosts.Want{Limit: int64(f.a.exp.Artifacts.MaxSize)}
 	if globs := slices.Concat(f.a.exp.Artifacts.Paths, sourceFiles(wants(f.a.exp))); len(globs) > 0 {
 		w.Tree = func(path string) bool {
-			return slices.ContainsFunc(globs, func(g string) bool { return named(g, path) })
+			return slices.ContainsFunc(globs, func(g string) bool { return Named(g, path) })
 		}
 	}
 	if keep := f.a.exp.Artifacts.Keep; len(keep) > 0 {
 		w.Keep = func(path string) bool {
-			return slices.ContainsFunc(keep, func(g string) bool { return named(g, path) })
+			return slices.ContainsFunc(keep, func(g string) bool { return Named(g, path) })
 		}
 	}
 	return w
 }
 
-// named reports whether a name or glob of artifacts.paths means the file: by itself, or as part of a directory.
-func named(glob, path string) bool {
+// Named reports whether a name or glob of artifacts.paths means the file: by itself, or as part of a directory.
+func Named(glob, path string) bool {
 	for _, g := range []string{glob, glob + "/**"} {
 		// What is no glob names nothing; the command has refused it before the run.
 		if ok, err := checkpoint.Match(g, path); err == nil && ok {
@@ -56,7 +56,7 @@ func left(b hosts.Brought) []string {
 func (f *follower) unmatched(artifacts []string) []string {
 	var notes []string
 	for i, g := range slices.Concat(f.a.exp.Artifacts.Paths, f.a.exp.Artifacts.Keep) {
-		if !slices.ContainsFunc(artifacts, func(a string) bool { return named(g, a) }) {
+		if !slices.ContainsFunc(artifacts, func(a string) bool { return Named(g, a) }) {
 			field := "artifacts.paths"
 			if i >= len(f.a.exp.Artifacts.Paths) {
 				field = "artifacts.keep"
