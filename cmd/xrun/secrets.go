@@ -111,7 +111,7 @@ func (s *session) hidden(ctx context.Context, known map[string]engine.Secrets) (
 		left[o.Run] = true
 	}
 	for _, run := range sortedHosts(left) {
-		experiments, err := s.beganWith(run)
+		experiments, err := beganWith(s.state, run)
 		if err != nil {
 			// What finished counts all the same, and a new run must be possible without those files.
 			s.app.log.Warn("the secrets of an earlier run are not known", "run", run, "error", err)
@@ -132,9 +132,9 @@ func (s *session) hidden(ctx context.Context, known map[string]engine.Secrets) (
 }
 
 // beganWith reads the experiments that a run began with.
-func (s *session) beganWith(run string) ([]plan.Experiment, error) {
+func beganWith(state, run string) ([]plan.Experiment, error) {
 	var st stored
-	b, err := os.ReadFile(storedPath(s.state, run))
+	b, err := os.ReadFile(storedPath(state, run))
 	if err == nil {
 		err = json.Unmarshal(b, &st)
 	}

@@ -200,6 +200,9 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
+// Writer returns what hands on to w what is written to it, without secrets. It keeps back what may be the beginning of one.
+func (r *Redactor) Writer(w io.Writer) io.Writer { return &redactingWriter{r: r, to: w} }
+
 // Close hands the rest on.
 func (w *redactingWriter) Close() error {
 	if w.r == nil {
