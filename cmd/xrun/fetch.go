@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/xrun-dev/xrun/internal/engine"
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -48,8 +49,7 @@ func (c *fetchCmd) Run(ctx context.Context, a *app) error {
 	}
 	home := filepath.Join(t.state, filepath.FromSlash(filepath.Dir(out.Log)), "artifacts")
 	names, err := hosts.BringKept(ctx, out.KeptDir, home, func(name string) bool {
-		ok, err := checkpoint.Match(c.Glob, name)
-		return c.Glob == "" || err == nil && ok
+		return c.Glob == "" || engine.Named(c.Glob, name) // as artifacts.keep names them: a directory is all that is in it
 	})
 	if err != nil {
 		return err

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,6 +93,61 @@ func secretValue(ctx context.Context, dir string, s plan.Secret) (string, error)
 		return "", errors.New("it holds a NUL byte, which no variable can")
 	}
 	return value, nil
+}
+
+// hidden returns what takes the secrets of a run out of what comes home, known by experiment, and those of every run that
+// left attempts behind: whoever settles these brings their logs home.
+func (s *session) hidden(ctx context.Context, known map[string]engine.Secrets) (*engine.Redactor, error) {
+	open, err := s.ledger.OpenAttempts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(known)
+	if all == nil {
+		all = map[string]engine.Secrets{}
+	}
+	left := map[string]bool{}
+	for _, o := range open {
+		left[o.Run] = true
+	}
+	for _, run := range sortedKeys(left) {
+		experiments, err := beganWith(s.state, run)
+		if err != nil {
+			// What finished counts all the same, and a new run must be possible without those files.
+			s.app.log.Warn("the secrets of an earlier run are not known", "run", run, "error", err)
+			continue
+		}
+		values, err := secrets(ctx, experiments)
+		if e, ok := errors.AsType[*cliError](err); ok {
+			e.hint = fmt.Sprintf("run %s left an attempt whose log comes home now, without this secret; if there is no such secret any more, set it to any value", run)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for name, v := range values {
+			all[run+"/"+name] = v
+		}
+	}
+	return engine.NewRedactor(all), nil
+}
+
+// beganWith reads the experiments that a run began with.
+func beganWith(state, run string) ([]plan.Experiment, error) {
+	var st stored
+	b, err := os.ReadFile(storedPath(state, run))
+	if err == nil {
+		err = json.Unmarshal(b, &st)
+	}
+	if err == nil && st.Spec == nil {
+		err = errors.New("it is not whole")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range st.Spec.Experiments {
+		st.Spec.Experiments[i].Dir = st.Dirs[st.Spec.Experiments[i].Name]
+	}
+	return st.Spec.Experiments, nil
 }
 
 // secretPath is seen from the experiment's package, or from the home directory.

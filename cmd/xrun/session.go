@@ -35,6 +35,7 @@ type session struct {
 	maxParallel int
 	bounds      engine.Bounds
 	secrets     map[string]engine.Secrets
+	redact      *engine.Redactor // of these secrets and those of the runs that are settled
 	asked       asked
 	events      *os.File
 	eventsErr   error
@@ -104,8 +105,14 @@ func (s *session) begin(ctx context.Context, j *job, only []string) error {
 	if s.secrets, err = secrets(ctx, j.spec.Experiments); err != nil {
 		return err
 	}
-	s.settlement = &engine.Settlement{Past: s.ledger, Record: s.ledger, Host: s.host, State: s.state, Redact: engine.NewRedactor(s.secrets), Now: s.app.now}
+	if s.redact, err = s.hidden(ctx, s.secrets); err != nil {
+		return err
+	}
+	s.settlement = &engine.Settlement{Past: s.ledger, Record: s.ledger, Host: s.host, State: s.state, Redact: s.redact, Now: s.app.now}
 	if s.running, err = s.settlement.Settle(ctx); err != nil {
+		return err
+	}
+	if err := s.sweep(ctx); err != nil {
 		return err
 	}
 	s.history = history(ctx, s.ledger)
@@ -257,7 +264,7 @@ func (s *session) execute(ctx context.Context, j *job, p *plan.Plan, adopt map[s
 	heard, deaf := context.WithCancel(ctx)
 	defer deaf()
 	out, err := engine.Run(ctx, engine.Config{
-		Bounds: s.bounds, Secrets: s.secrets, Requests: engine.Requests(heard, s.dir(), s.app.log.Named("control")),
+		Bounds: s.bounds, Secrets: s.secrets, Redact: s.redact, Requests: engine.Requests(heard, s.dir(), s.app.log.Named("control")),
 		Run: s.id, Plan: p, Spec: j.spec, Trees: j.trees(s.code), Codes: codes, Hosts: s.hosts, Reusable: s.ledger.Reusable, Seen: seen,
 		Adopt: adopt, State: s.state, MaxParallel: s.maxParallel, Record: s.ledger, Now: s.app.now, Log: s.app.log.Named("engine"),
 	})

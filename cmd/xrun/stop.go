@@ -63,11 +63,11 @@ func (c *stopCmd) stop(ctx context.Context, s *session, rest string) error {
 	if s.hosts, s.closeHosts, err = s.app.openHosts(j.spec, s.state); err != nil {
 		return err
 	}
-	hidden, err := secrets(ctx, j.spec.Experiments)
+	hidden, err := s.hidden(ctx, nil)
 	if err != nil {
 		return err // the log would come home with them in it
 	}
-	s.settlement = &engine.Settlement{Past: s.ledger, Record: s.ledger, Host: s.host, State: s.state, Redact: engine.NewRedactor(hidden), Now: s.app.now}
+	s.settlement = &engine.Settlement{Past: s.ledger, Record: s.ledger, Host: s.host, State: s.state, Redact: hidden, Now: s.app.now}
 	running, err := s.settlement.Settle(ctx)
 	if err != nil {
 		return err

@@ -14,19 +14,19 @@ func (f *follower) want() hosts.Want {
 	w := hosts.Want{Limit: int64(f.a.exp.Artifacts.MaxSize)}
 	if globs := slices.Concat(f.a.exp.Artifacts.Paths, sourceFiles(wants(f.a.exp))); len(globs) > 0 {
 		w.Tree = func(path string) bool {
-			return slices.ContainsFunc(globs, func(g string) bool { return named(g, path) })
+			return slices.ContainsFunc(globs, func(g string) bool { return Named(g, path) })
 		}
 	}
 	if keep := f.a.exp.Artifacts.Keep; len(keep) > 0 {
 		w.Keep = func(path string) bool {
-			return slices.ContainsFunc(keep, func(g string) bool { return named(g, path) })
+			return slices.ContainsFunc(keep, func(g string) bool { return Named(g, path) })
 		}
 	}
 	return w
 }
 
-// named reports whether a name or glob of artifacts.paths means the file: by itself, or as part of a directory.
-func named(glob, path string) bool {
+// Named reports whether a name or glob of artifacts.paths means the file: by itself, or as part of a directory.
+func Named(glob, path string) bool {
 	for _, g := range []string{glob, glob + "/**"} {
 		// What is no glob names nothing; the command has refused it before the run.
 		if ok, err := checkpoint.Match(g, path); err == nil && ok {
@@ -36,11 +36,27 @@ func named(glob, path string) bool {
 	return false
 }
 
+// left notes what did not come home, and why.
+func left(b hosts.Brought) []string {
+	var notes []string
+	for _, name := range b.Left {
+		switch {
+		case name == ".":
+			notes = append(notes, "nothing of XRUN_OUT came home: the program put something else in the place of that directory, which is not followed")
+		case slices.Contains(b.Kept, name):
+			notes = append(notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
+		default:
+			notes = append(notes, fmt.Sprintf("artifact %s did not come home: it is no file, or may not be read, or is a link that leads out of XRUN_OUT", name))
+		}
+	}
+	return notes
+}
+
 // unmatched notes what artifacts.paths names and the attempt did not leave.
 func (f *follower) unmatched(artifacts []string) []string {
 	var notes []string
 	for i, g := range slices.Concat(f.a.exp.Artifacts.Paths, f.a.exp.Artifacts.Keep) {
-		if !slices.ContainsFunc(artifacts, func(a string) bool { return named(g, a) }) {
+		if !slices.ContainsFunc(artifacts, func(a string) bool { return Named(g, a) }) {
 			field := "artifacts.paths"
 			if i >= len(f.a.exp.Artifacts.Paths) {
 				field = "artifacts.keep"

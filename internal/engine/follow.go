@@ -241,7 +241,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.keep)
+	results, err := findings(wants(f.a.exp), said, filepath.Join(f.a.dir(state), "artifacts"), brought.Artifacts, f.redact, f.keep)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
@@ -252,17 +252,17 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		out.KeptDir = brought.KeptDir
 	}
 	out.Log = f.a.home + "/log"
-	for _, name := range brought.Left {
-		out.Notes = append(out.Notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
-	}
+	out.Notes = append(out.Notes, left(brought)...)
 	if ferr != nil {
 		if out.Cause == string(CauseSync) {
 			out.Signature = signature(CauseSync, nil, []string{ferr.Error()})
 		} else {
 			out.Notes = append(out.Notes, fmt.Sprintf("its files did not come home: %v", ferr))
 		}
+		f.redact.outcome(&out)
 		return out, f.err
 	}
+	f.redact.outcome(&out)
 	if err := writeResult(filepath.Join(f.a.dir(state), "result.json"), out); err != nil {
 		return out, errors.Join(f.err, err)
 	}

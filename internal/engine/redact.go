@@ -14,6 +14,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf16"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
 )
 
 // leastSecret is the shortest value that is looked for: shorter ones are parts of words.
@@ -66,6 +69,13 @@ func NewRedactor(all map[string]Secrets) *Redactor {
 	return r
 }
 
+func (c Config) redactor() *Redactor {
+	if c.Redact != nil {
+		return c.Redact
+	}
+	return NewRedactor(c.Secrets)
+}
+
 // forms are the ways in which a value is printed: as it is, line by line, and in the usual encodings.
 func forms(value string) []string {
 	if len(value) < leastSecret {
@@ -79,6 +89,11 @@ func forms(value string) []string {
 	}
 	if q, err := json.Marshal(value); err == nil {
 		out = append(out, string(q[1:len(q)-1]))
+		plain := string(q[1 : len(q)-1])
+		for _, c := range "<>&" { // only Go escapes these
+			plain = strings.ReplaceAll(plain, fmt.Sprintf(`\u%04x`, c), string(c))
+		}
+		out = append(out, plain, ascii(plain))
 	}
 	if lines := strings.FieldsFunc(value, func(c rune) bool { return c == '\n' || c == '\r' }); len(lines) > 1 {
 		out = append(out, lines...) // a key of several lines
@@ -86,20 +101,62 @@ func forms(value string) []string {
 	return out
 }
 
-// all replaces in p, and returns how much of its end may be the beginning of a secret.
-func (r *Redactor) all(p []byte) (text []byte, open int) {
-	for _, n := range r.needles {
-		if bytes.Contains(p, n.text) {
-			p = bytes.ReplaceAll(p, n.text, n.instead)
+// ascii is a JSON string as Python writes it.
+func ascii(s string) string {
+	var b strings.Builder
+	for _, u := range utf16.Encode([]rune(s)) {
+		if u < 0x80 {
+			b.WriteByte(byte(u))
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, u)
 		}
 	}
-	for k := min(len(p), r.longest-1); k > 0; k-- {
-		end := p[len(p)-k:]
-		if slices.ContainsFunc(r.needles, func(n needle) bool { return bytes.HasPrefix(n.text, end) }) {
-			return p, k
+	return b.String()
+}
+
+// hide replaces in p from its beginning on, the longest of what begins at one place. Unless p is whole, it leaves as rest
+// what may be the beginning of a secret whose end is yet to come, even if it is a shorter one itself.
+func (r *Redactor) hide(p []byte, whole bool) (text, rest []byte) {
+	next := make([]int, len(r.needles)) // by needle: where it is found next
+	for i := range next {
+		next[i] = -1
+	}
+	open := r.open(p, 0, whole)
+	for i := 0; ; {
+		at, found := len(p), 0
+		for k, n := range r.needles { // the longest first
+			if next[k] < i {
+				if next[k] = bytes.Index(p[i:], n.text); next[k] < 0 {
+					next[k] = len(p)
+				} else {
+					next[k] += i
+				}
+			}
+			if next[k] < at {
+				at, found = next[k], k
+			}
+		}
+		if at >= open {
+			return append(text, p[i:open]...), p[open:]
+		}
+		text = append(append(text, p[i:at]...), r.needles[found].instead...)
+		if i = at + len(r.needles[found].text); i > open {
+			open = r.open(p, i, whole)
 		}
 	}
-	return p, 0
+}
+
+// open is where at the end of p, and not before from, a secret may have begun.
+func (r *Redactor) open(p []byte, from int, whole bool) int {
+	if whole {
+		return len(p)
+	}
+	for i := max(from, len(p)-r.longest+1); i < len(p); i++ {
+		if slices.ContainsFunc(r.needles, func(n needle) bool { return len(n.text) > len(p)-i && bytes.HasPrefix(n.text, p[i:]) }) {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // Text replaces in a text that is whole.
@@ -107,8 +164,23 @@ func (r *Redactor) Text(s string) string {
 	if r == nil {
 		return s
 	}
-	b, _ := r.all([]byte(s))
+	b, _ := r.hide([]byte(s), true)
 	return string(b)
+}
+
+// outcome replaces in what an outcome says in words, and in the names of files, which the program chose.
+func (r *Redactor) outcome(out *ledger.AttemptFinished) {
+	if r == nil {
+		return
+	}
+	for _, s := range []*string{&out.Message, &out.Signature, &out.Excerpt} {
+		*s = r.Text(*s)
+	}
+	for _, list := range [][]string{out.Notes, out.Artifacts, out.Kept} {
+		for i := range list {
+			list[i] = r.Text(list[i])
+		}
+	}
 }
 
 // A redactingWriter hands what is written to it on without secrets, wherever it is split.
@@ -122,17 +194,57 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 	if w.r == nil {
 		return w.to.Write(p)
 	}
-	text, open := w.r.all(append(w.held, p...))
-	_, err := w.to.Write(text[:len(text)-open])
-	w.held = append([]byte(nil), text[len(text)-open:]...)
+	text, rest := w.r.hide(append(w.held, p...), false)
+	_, err := w.to.Write(text)
+	w.held = append([]byte(nil), rest...)
 	return len(p), err
 }
 
+// Writer returns what hands on to w what is written to it, without secrets. It keeps back what may be the beginning of one.
+func (r *Redactor) Writer(w io.Writer) io.Writer { return &redactingWriter{r: r, to: w} }
+
 // Close hands the rest on.
 func (w *redactingWriter) Close() error {
-	_, err := w.to.Write(w.held)
+	if w.r == nil {
+		return nil
+	}
+	text, _ := w.r.hide(w.held, true)
+	_, err := w.to.Write(text)
 	w.held = nil
 	return err
+}
+
+// A redactingReader is a reader without secrets.
+type redactingReader struct {
+	in    io.Reader
+	w     redactingWriter
+	ready bytes.Buffer
+	err   error
+}
+
+func (r *Redactor) reader(in io.Reader) io.Reader {
+	if r == nil {
+		return in
+	}
+	out := &redactingReader{in: in}
+	out.w = redactingWriter{r: r, to: &out.ready}
+	return out
+}
+
+func (r *redactingReader) Read(p []byte) (int, error) {
+	for r.ready.Len() == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		buf := make([]byte, 64<<10)
+		var n int
+		n, r.err = r.in.Read(buf)
+		_, _ = r.w.Write(buf[:n]) // into memory
+		if r.err != nil {
+			_ = r.w.Close()
+		}
+	}
+	return r.ready.Read(p)
 }
 
 // file replaces in a file, if it is there.

@@ -3,11 +3,15 @@ package engine
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/hosts/hosttest"
@@ -112,4 +116,69 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
+}
+
+// One secret may be how another begins. However the text is split, it comes out as it would in one piece.
+func TestASecretThatAnotherOneBeginsWith(t *testing.T) {
+	r := redactorOf("hunter", "hunter-of-the-long-one", "of-the-short")
+	text := "a hunter-of-the-long-one, hunter-of-the-short, hunter, hunter-of-the-lon"
+	want := r.Text(text)
+	if want != "a [secret TOKENX], [secret TOKEN]-[secret TOKENXX], [secret TOKEN], [secret TOKEN]-of-the-lon" {
+		t.Fatal(want)
+	}
+	for size := 1; size < len(text); size++ {
+		var b bytes.Buffer
+		w := &redactingWriter{r: r, to: &b}
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			if _, err := w.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil || b.String() != want {
+			t.Errorf("in pieces of %d: %q", size, b.String())
+		}
+		got, err := io.ReadAll(r.reader(iotest.OneByteReader(strings.NewReader(text[:size]))))
+		if err != nil || string(got) != r.Text(text[:size]) {
+			t.Errorf("%q is read as %q", text[:size], got)
+		}
+	}
+}
+
+func TestSecretsAsPythonWritesThem(t *testing.T) {
+	r := redactorOf(`pa"ss<wörd>&𝄞`)
+	if got := r.Text(`{"a": "pa\"ss<w\u00f6rd>&\ud834\udd1e", "b": "pa\"ss<wörd>&𝄞"}`); got != `{"a": "[secret TOKEN]", "b": "[secret TOKEN]"}` {
+		t.Errorf("%q", got)
+	}
+}
+
+// What an outcome says of files, and their names, is the program's too.
+func TestAnOutcomeHoldsNoSecretOfAFile(t *testing.T) {
+	long := strings.Repeat("hunter2", 20) // longer than what is quoted of a value
+	inLab(t, 1, func(e *plan.Experiment) {
+		e.Metrics = map[string]plan.Metric{
+			"x": {Pick: "last", From: &plan.Source{Kind: "json", File: "m.json", Pointer: "/x"}},
+			"y": {Pick: "last", From: &plan.Source{Kind: "csv", File: "m.csv", Column: "y"}},
+		}
+		e.Artifacts.Paths = []string{"*.txt"}
+	}, func(l *lab) {
+		l.host("a", 1, func(job) hosttest.Script {
+			return hosttest.Script{Took: time.Minute, Log: "loss: 1\n", Artifacts: map[string]string{
+				"m.json": `{"x": "` + long + `"}`, "m.csv": "y\n" + long + "\n", "model-" + long + ".txt": "",
+			}}
+		})
+		cfg := l.config("r1")
+		cfg.Secrets = map[string]Secrets{"e": {Command: map[string]string{"TOKEN": long}}}
+		l.start(l.t.Context(), cfg)
+		f := bodies[ledger.AttemptFinished](l, "r1")[0]
+		b, err := json.Marshal(f)
+		if err != nil || strings.Contains(string(b), "hunter2") || len(f.Notes) != 2 || !slices.Contains(f.Artifacts, "model-[secret TOKEN].txt") {
+			t.Errorf("%s, %v", b, err)
+		}
+		result, err := os.ReadFile(filepath.Join(l.dir, filepath.Dir(f.Log), "result.json"))
+		if err != nil || strings.Contains(string(result), "hunter2") {
+			t.Errorf("%s, %v", result, err)
+		}
+	})
 }

@@ -51,7 +51,7 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 	for _, w := range missing {
 		delete(from.Outcome.Metrics, w.Name)
 	}
-	results, err := findings(missing, f.extract.Results(), filepath.Join(filepath.Dir(log.Name()), "artifacts"), from.Outcome.Artifacts, f.keep)
+	results, err := findings(missing, f.extract.Results(), filepath.Join(filepath.Dir(log.Name()), "artifacts"), from.Outcome.Artifacts, r.redact, f.keep)
 	if err != nil {
 		return err
 	}
@@ -61,6 +61,7 @@ func (r *run) reread(from *ledger.ReusedFrom, e *plan.Experiment) error {
 		}
 	}
 	f.note(&from.Outcome, results)
+	r.redact.outcome(&from.Outcome)
 	for _, b := range f.series() {
 		if v, ok := b.(ledger.MetricValues); ok {
 			from.Series = append(from.Series, v)

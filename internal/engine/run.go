@@ -37,8 +37,9 @@ type Config struct {
 	State       string
 	MaxParallel int // attempts at once on all hosts; 0 is no limit
 	Bounds      Bounds
-	// Secrets by experiment.
+	// Secrets by experiment. Redact takes these out of what comes home, and those of earlier runs; nil: only these.
 	Secrets map[string]Secrets
+	Redact  *Redactor
 	// Requests are those of other processes; nil: there are none.
 	Requests <-chan Request
 	Record   Recorder
@@ -115,7 +116,7 @@ func (o Outcome) Finish() ledger.RunFinished {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: NewRedactor(cfg.Secrets)}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: cfg.redactor()}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {

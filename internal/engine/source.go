@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/engine/metric"
@@ -39,11 +40,19 @@ func newWanted(name, pick string, from *plan.Source) wanted {
 		w.from = *from
 	}
 	if w.from.Kind == "regex" {
-		// One that does not compile finds nothing; the spec's check has refused it.
-		w.Pattern, _ = regexp.Compile(w.from.Pattern)
+		// One that does not compile, or has no group for the value, finds nothing; the spec's check has refused it, but a
+		// run that an older version planned may be resumed.
+		if re, err := regexp.Compile(w.from.Pattern); err == nil && re.SubexpIndex("value") >= 0 {
+			w.Pattern = re
+		} else {
+			w.Pattern = nothing
+		}
 	}
 	return w
 }
+
+// nothing matches no text, and has the group that a pattern must have.
+var nothing = regexp.MustCompile(`[^\x00-\x{10FFFF}](?P<value>)`)
 
 // inFile reports whether the metric is read from a file when the attempt has ended, and not from the log.
 func (w wanted) inFile() bool { return w.from.Kind == "json" || w.from.Kind == "csv" }
@@ -79,7 +88,7 @@ type finding struct {
 }
 
 // findings joins what the log says with what the files of dir say, in the order of ws.
-func findings(ws []wanted, log []metric.Result, dir string, files []string, on func(metric.Reading)) ([]finding, error) {
+func findings(ws []wanted, log []metric.Result, dir string, files []string, hide *Redactor, on func(metric.Reading)) ([]finding, error) {
 	var out []finding
 	for _, w := range ws {
 		if !w.inFile() {
@@ -97,7 +106,7 @@ func findings(ws []wanted, log []metric.Result, dir string, files []string, on f
 			out, log = append(out, f), log[1:]
 			continue
 		}
-		f, err := w.read(dir, files, on)
+		f, err := w.read(dir, files, hide, on)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +115,8 @@ func findings(ws []wanted, log []metric.Result, dir string, files []string, on f
 	return out, nil
 }
 
-// read takes the metric out of its file among files, which lie in dir.
-func (w wanted) read(dir string, files []string, on func(metric.Reading)) (finding, error) {
+// read takes the metric out of its file among files, which lie in dir. What it says of the file holds no secret.
+func (w wanted) read(dir string, files []string, hide *Redactor, on func(metric.Reading)) (finding, error) {
 	matching := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
 		ok, err := checkpoint.Match(w.from.File, f)
 		return err != nil || !ok
@@ -125,21 +134,23 @@ func (w wanted) read(dir string, files []string, on func(metric.Reading)) (findi
 			Problem: fmt.Sprintf("%s is %d files, and can be only one: %s", w.from.File, len(matching), strings.Join(matching[:min(5, len(matching))], ", ")),
 		}}, nil
 	}
-	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(matching[0])))
-	if errors.Is(err, fs.ErrNotExist) {
+	file, what, err := openLeft(filepath.Join(dir, filepath.FromSlash(matching[0])))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return finding{Result: metric.Result{Name: w.Name}, missing: fmt.Sprintf("left %s, where %s is read, but it is gone", matching[0], w.Name)}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return finding{}, fmt.Errorf("read metric %s: %w", w.Name, err)
+	case what != "":
+		return finding{Result: metric.Result{Name: w.Name, Failed: true, Problem: matching[0] + " " + what}}, nil
 	}
 	defer file.Close()
 	var r metric.Result
 	place := w.from.Pointer
 	if w.from.Kind == "csv" {
 		place = "column " + w.from.Column
-		r, err = metric.ReadCSV(file, w.Want, w.from.Column, on)
+		r, err = metric.ReadCSV(hide.reader(file), w.Want, w.from.Column, on)
 	} else {
-		r, err = metric.ReadJSON(file, w.Want, w.from.Pointer, on)
+		r, err = metric.ReadJSON(hide.reader(file), w.Want, w.from.Pointer, on)
 	}
 	if err != nil {
 		return finding{}, fmt.Errorf("read metric %s from %s: %w", w.Name, matching[0], err)
@@ -152,6 +163,28 @@ func (w wanted) read(dir string, files []string, on func(metric.Reading)) (findi
 		f.missing += "; it has " + strings.Join(r.NearMisses, "; ")
 	}
 	return f, nil
+}
+
+// openLeft opens a file that a program left; what says why there is nothing to read. Links come home too, and lead where
+// the program says: that is about its result, not about us, and must not end the run.
+func openLeft(name string) (file *os.File, what string, err error) {
+	file, err = os.Open(name)
+	switch {
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+		return nil, "is a link that leads nowhere", nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, "may not be read", nil
+	case err != nil:
+		return nil, "", err
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, "", errors.Join(err, file.Close())
+	case !info.Mode().IsRegular():
+		return nil, "leads to a directory and not to a file", file.Close()
+	}
+	return file, "", nil
 }
 
 // sourceFiles are the files that metrics are read from.

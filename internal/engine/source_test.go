@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,8 @@ func TestAnObjectiveFromAFile(t *testing.T) {
 		"several files":     {plan.Source{Kind: "json", File: "*.json", Pointer: "/acc"}, map[string]string{"a.json": "{}", "b.json": "{}"}, "", 0, CauseMetricError, "*.json is 2 files, and can be only one: a.json, b.json"},
 		"diverged":          {plan.Source{Kind: "json", File: "m.json", Pointer: "/acc"}, map[string]string{"m.json": `{"acc": NaN}`}, "", 0, CauseDiverged, "not finite"},
 		"no match":          {plan.Source{Kind: "regex", Pattern: `Top-1 (?P<value>[\d.]+)%`}, nil, "loss: 7\n", 0, CauseNoMetric, "never printed anything that matches the pattern of loss"},
+		"no group":          {plan.Source{Kind: "regex", Pattern: `\(?P<value>7`}, nil, "loss: 7\nP<value>7\n", 0, CauseNoMetric, "never printed anything that matches the pattern of loss"},
+		"no pattern":        {plan.Source{Kind: "regex", Pattern: `(?P<value>`}, nil, "loss: 7\n", 0, CauseNoMetric, "never printed anything that matches the pattern of loss"},
 		"part of a number":  {plan.Source{Kind: "regex", Pattern: `loss: (?P<value>\d+)`}, nil, "loss: 7.5\n", 0, CauseMetricError, `printed as "7.5"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,4 +85,29 @@ func TestAMetricThatIsReadFromAFileNowIsReadAgain(t *testing.T) {
 			t.Errorf("%+v", reused)
 		}
 	})
+}
+
+func TestALinkThatIsNoFileIsAboutTheResult(t *testing.T) {
+	dir := t.TempDir()
+	for link, to := range map[string]string{"dir.json": "d", "loop.json": "loop.json", "through.json": "file/x", "gone.json": "none"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"dir.json": "dir.json leads to a directory and not to a file", "loop.json": "loop.json is a link that leads nowhere",
+		"through.json": "through.json is a link that leads nowhere", "gone.json": "left gone.json, where acc is read, but it is gone",
+	} {
+		w := newWanted("acc", "last", &plan.Source{Kind: "json", File: file, Pointer: "/acc"})
+		f, err := w.read(dir, []string{file}, nil, nil)
+		if got := f.Problem + f.missing; err != nil || f.Found || got != want {
+			t.Errorf("%s: %q, %v", file, got, err)
+		}
+	}
 }

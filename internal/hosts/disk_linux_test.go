@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -10,8 +11,9 @@ import (
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
 
-// C21: a full disk starts nothing, says so, and does not cost the result of what runs.
-func TestFullDisk(t *testing.T) {
+// smallDisk is a file system of 256 KiB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
 	if os.Getuid() != 0 {
 		citest.Skip(t, "only root may mount a small file system")
 	}
@@ -28,6 +30,12 @@ func TestFullDisk(t *testing.T) {
 		}
 		t.Error("still mounted: " + mnt)
 	})
+	return mnt
+}
+
+// C21: a full disk starts nothing, says so, and does not cost the result of what runs.
+func TestFullDisk(t *testing.T) {
+	mnt := smallDisk(t)
 	l := newLocal(t, onWorkdir(mnt+"/work"))
 	goOn := t.TempDir() + "/go"
 	r, wait := begin(t, l, sh("runs", `echo up; while ! [ -e `+goOn+` ]; do sleep 0.02; done; exit 3`))
@@ -48,5 +56,20 @@ func TestFullDisk(t *testing.T) {
 	}
 	if exit := wait(); exit.End != hosts.Exited || exit.Code != 3 {
 		t.Errorf("got %+v", exit)
+	}
+}
+
+// Half of what was to be fetched looks like the whole: it is there when all of it is, and what was there before stays.
+func TestAFetchIntoAFullDiskLeavesNothing(t *testing.T) {
+	kept, home := t.TempDir(), smallDisk(t)
+	if err := errors.Join(os.WriteFile(kept+"/m.pt", make([]byte, 1<<20), 0o600), os.WriteFile(home+"/m.pt", []byte("old"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := hosts.BringKept(t.Context(), kept, home, nil); !errors.Is(err, hosts.ErrDiskFull) || len(names) > 0 {
+		t.Errorf("%q, %v", names, err)
+	}
+	entries, err := os.ReadDir(home)
+	if err != nil || len(entries) != 1 || read(t, home+"/m.pt") != "old" {
+		t.Errorf("%v, %v", entries, err)
 	}
 }

@@ -1,8 +1,10 @@
 package hosts_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,5 +165,30 @@ func TestManyArtifactsTakeSeconds(t *testing.T) {
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// A program may put a link to a place of its own where XRUN_OUT was, or the code: what is there is not ours to move.
+func TestWhatIsBehindALinkInThePlaceOfADirectoryIsLeftAlone(t *testing.T) {
+	for dir, left := range map[string][]string{"out": {"."}, "tree": nil} {
+		t.Run(dir, func(t *testing.T) {
+			l := newLocal(t, nil)
+			scratch := t.TempDir()
+			if err := errors.Join(os.WriteFile(scratch+"/p.pt", []byte("precious"), 0o400), os.Mkdir(scratch+"/shut", 0o500)); err != nil {
+				t.Fatal(err)
+			}
+			run(t, l, sh("job", `cd ..; mv `+dir+` was; ln -s `+scratch+` `+dir))
+			all := func(string) bool { return true }
+			b, err := l.Fetch(t.Context(), "job", t.TempDir(), hosts.Want{Tree: all, Keep: func(name string) bool { return name == "p.pt" }})
+			if err != nil || len(b.Artifacts)+len(b.Kept) > 0 || !slices.Equal(b.Left, left) {
+				t.Errorf("%+v, %v", b, err)
+			}
+			l.Discard("job")
+			file, err1 := os.Stat(scratch + "/p.pt")
+			shut, err2 := os.Stat(scratch + "/shut")
+			if err := errors.Join(err1, err2); err != nil || file.Mode().Perm() != 0o400 || shut.Mode().Perm() != 0o500 {
+				t.Errorf("%v, %v, %v", file, shut, err)
+			}
+		})
 	}
 }

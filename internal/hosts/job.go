@@ -97,7 +97,7 @@ type Brought struct {
 	Artifacts []string // came home
 	Kept      []string // stay on the host, below KeptDir: what was to be kept, and what was Left
 	KeptDir   string   // absolute there
-	Left      []string // would have been more than the limit, or cannot be brought
+	Left      []string // would have been more than the limit, which are Kept too, or cannot be brought; "." is all of Place.Out
 }
 
 // Capacity is what a host can take now.

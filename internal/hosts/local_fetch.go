@@ -198,7 +198,7 @@ func (d jobDir) artifacts(want Want) ([]artifact, error) {
 		have[a.name] = a.mode.IsDir()
 	}
 	for _, a := range tree {
-		if _, taken := have[a.name]; taken || a.mode.IsDir() || !wanted(a.name) {
+		if _, taken := have[a.name]; taken || a.mode.IsDir() || a.name == "." || !wanted(a.name) {
 			continue
 		}
 		a.copied = true
@@ -230,9 +230,14 @@ type artifact struct {
 	copied bool
 }
 
-// listArtifacts walks a directory without following links; sorted, so that directories come before what is in them.
+// listArtifacts walks a directory without following links; sorted, so that directories come before what is in them. What
+// the job put in the place of the directory itself is not followed either: behind a link are somebody's files, which
+// would be moved, opened and linked. It is the one artifact ".", which does not fit.
 func listArtifacts(out string) ([]artifact, error) {
 	var found []artifact
+	if fi, err := os.Lstat(out); err == nil && !fi.IsDir() {
+		return []artifact{{root: out, name: ".", mode: fi.Mode()}}, nil
+	}
 	var walk func(rel string) error
 	walk = func(rel string) error {
 		entries, err := readDir(out + "/" + rel)

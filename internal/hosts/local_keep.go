@@ -89,19 +89,33 @@ func BringKept(ctx context.Context, keptDir, dir string, pick func(path string) 
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		a.copied = true
-		to := dir + "/" + a.name
-		err := os.MkdirAll(path.Dir(to), 0o700)
-		if err == nil {
-			err = os.RemoveAll(to)
-		}
-		if err == nil {
-			err = a.bring(dir, true)
-		}
-		if err != nil {
+		if err := a.fetch(dir); err != nil {
 			return out, fmt.Errorf("fetch what stayed in %s: %w", keptDir, diskFull(err))
 		}
 		out = append(out, a.name)
 	}
 	return out, nil
+}
+
+// fetch copies an artifact to its name below dir when all of it is there: half of a checkpoint looks like one.
+func (a artifact) fetch(dir string) error {
+	to := dir + "/" + a.name
+	if err := os.MkdirAll(path.Dir(to), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(dir, ".fetch-")
+	if err != nil {
+		return err
+	}
+	a.copied = true
+	part := a
+	part.root, part.name = path.Dir(a.root+"/"+a.name), path.Base(a.name)
+	err = part.bring(tmp, true)
+	if err == nil {
+		err = os.RemoveAll(to)
+	}
+	if err == nil {
+		err = os.Rename(tmp+"/"+part.name, to)
+	}
+	return errors.Join(err, os.RemoveAll(tmp))
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/xrun-dev/xrun/internal/hosts"
 )
 
@@ -126,6 +128,37 @@ func TestASetupThatFailedIsDoneAgainFromTheBeginning(t *testing.T) {
 	}
 }
 
+// What a killed supervisor leaves of a setup goes on for a while: nobody may begin another in the same directory.
+func TestASetupNeverRunsTwiceAtOnce(t *testing.T) {
+	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 2 })
+	place, err := l.Place(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := filepath.Join(t.TempDir(), "busy")
+	setup := &hosts.Setup{Key: "key", Step: step(`trap "" TERM; mkdir ` + busy + ` || { echo two at once >&2; exit 7; }
+		for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; rmdir ` + busy)}
+	first, second := sh("a", "echo first"), sh("b", "echo second")
+	first.Setup, second.Setup = setup, setup
+	if err := l.Start(t.Context(), []hosts.Job{first})[0]; err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the setup runs", func() bool { _, err := os.Stat(busy); return err == nil })
+	if err := l.Start(t.Context(), []hosts.Job{second})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(supervisorOf(t, place), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	exit, err := l.Watch(t.Context(), "b", &recorder{})
+	if err != nil || exit.Code != 0 || exit.Step != "" {
+		t.Errorf("%+v, %v", exit, err)
+	}
+	if exit, err := l.Watch(t.Context(), "a", &recorder{}); err != nil || exit.End != hosts.Vanished {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}
+
 func TestASetupHasALimitAndCanBeStopped(t *testing.T) {
 	l := newLocal(t, func(c *hosts.LocalConfig) { c.Slots = 3 })
 	slow := sh("slow", "echo command")
@@ -184,6 +217,31 @@ func TestAnEvaluationMeasuresInATreeThatNobodyTouched(t *testing.T) {
 	}
 	if log := read(t, got+"/evaluate.log"); log != "honest\n1\nSECRET=truth\nevaluate.sh\npred\ntrain.sh\n" {
 		t.Errorf("%q", log)
+	}
+}
+
+func TestAnEvaluationIsWhatItWasBeforeTheCommand(t *testing.T) {
+	for name, cheat := range map[string]string{
+		"its script":              `echo 'echo cheat' >../evaluate`,
+		"its script's name":       `rm ../evaluate; ln -s "$PWD/mine" ../evaluate; echo 'echo cheat' >mine`,
+		"a script that is a pipe": `rm ../evaluate; mkfifo ../evaluate`,
+		"its log":                 `echo cheat >../evaluate.log`,
+		"a log elsewhere":         `ln -s "$PWD/mine" ../evaluate.log`,
+		"a pipe":                  `mkfifo ../evaluate.log`,
+		"a directory":             `mkdir ../evaluate.log; touch ../evaluate.log/x`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLocal(t, nil)
+			j := sh("a", cheat)
+			j.Evaluate = &hosts.Evaluation{Step: step("echo honest")}
+			exit, got := ended(t, l, j)
+			if exit.Step != "" || exit.Code != 0 {
+				t.Fatalf("%+v", exit)
+			}
+			if log := read(t, got+"/evaluate.log"); log != "honest\n" {
+				t.Errorf("%q", log)
+			}
+		})
 	}
 }
 

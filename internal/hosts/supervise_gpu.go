@@ -134,14 +134,23 @@ func (g *grip) lend(files []uintptr) []uintptr {
 	if g == nil {
 		return files
 	}
-	for len(files) < leaseDescriptor {
+	var leases []int
+	for _, l := range g.leases {
+		leases = append(leases, l.file)
+		if l.announce >= 0 {
+			leases = append(leases, l.announce)
+		}
+	}
+	return lend(files, leases)
+}
+
+// lend adds descriptors to those of a process that is started, from leaseDescriptor on.
+func lend(files []uintptr, more []int) []uintptr {
+	for len(more) > 0 && len(files) < leaseDescriptor {
 		files = append(files, ^uintptr(0))
 	}
-	for _, l := range g.leases {
-		files = append(files, uintptr(l.file))
-		if l.announce >= 0 {
-			files = append(files, uintptr(l.announce))
-		}
+	for _, fd := range more {
+		files = append(files, uintptr(fd))
 	}
 	return files
 }

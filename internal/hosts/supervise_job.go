@@ -28,6 +28,7 @@ type run struct {
 	s        *supervisor
 	grip     *grip // of its GPUs; nil: it has none
 	log, tmp int   // descriptors
+	kept     []int // descriptors that what is started keeps: a lock lasts as long as anything of the step does
 	crew     crew
 	pidFile  int
 	started  time.Time // monotonic too
@@ -81,6 +82,12 @@ func (s *supervisor) run(o order, g *grip) error {
 	}
 	envs[stepCommand] = env
 	defer closeAll(envs)
+	var script []byte // of the evaluation, before anything of the job can change it
+	if o.Evaluate != nil {
+		if script, err = os.ReadFile(o.dir.file(stepEvaluate)); err != nil {
+			return err
+		}
+	}
 	if err := r.showGPUs(envs); err != nil {
 		return err
 	}
@@ -103,7 +110,7 @@ func (s *supervisor) run(o order, g *grip) error {
 	}
 	r.command(envs[stepCommand])
 	if o.Evaluate != nil && r.code == 0 && !r.asked {
-		r.evaluate(envs[stepEvaluate])
+		r.evaluate(envs[stepEvaluate], script)
 	}
 	if g != nil && r.code != 0 && !r.asked && !s.spent && g.fellOff() {
 		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too

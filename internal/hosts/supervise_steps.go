@@ -72,7 +72,9 @@ func (r *run) setup(env int) bool {
 	if err := errors.Join(removeAll(dir), os.MkdirAll(dir, 0o700)); err != nil { // half of one is none
 		return r.broken(stepSetup, err)
 	}
-	if !r.step(stepSetup, env, r.Setup.Time) {
+	r.kept = []int{lock}
+	ok := r.step(stepSetup, env, r.Setup.Time)
+	if r.kept = nil; !ok {
 		return false
 	}
 	if err := writeSmall(dir+doneSuffix, nil); err != nil {
@@ -85,13 +87,17 @@ func (r *run) setup(env int) bool {
 var errUnending = errors.New("something that was started does not end, not even when it is killed")
 
 // evaluate measures what the command left, when all of it is gone: what it says is what counts.
-func (r *run) evaluate(env int) {
+func (r *run) evaluate(env int, script []byte) {
 	if r.s.spent {
 		r.broken(stepEvaluate, errUnending)
 		return
 	}
 	dir := r.dir.file(dirEval)
-	t, err := untouchedTree(string(r.Evaluate.Tree), r.Evaluate.SHA256)
+	err := r.restore(script)
+	var t Tree
+	if err == nil {
+		t, err = untouchedTree(string(r.Evaluate.Tree), r.Evaluate.SHA256)
+	}
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
 	}
@@ -115,6 +121,20 @@ func (r *run) evaluate(env int) {
 		return
 	}
 	r.step(stepEvaluate, env, r.Evaluate.Time)
+}
+
+// restore makes the files of the evaluation what they were before the command ran, which lay beside them: its script, and
+// no log yet.
+func (r *run) restore(script []byte) error {
+	name := r.dir.file(stepEvaluate)
+	if err := errors.Join(removeAll(r.dir.file(stepEvaluate+logSuffix)), removeAll(name)); err != nil {
+		return err
+	}
+	fd, err := open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeAll(fd, script), unix.Close(fd))
 }
 
 // into puts a file below dir, over one of the tree, never through a link.
@@ -162,7 +182,7 @@ func (r *run) enter(step string) {
 }
 
 func (r *run) stepLog(step string) (int, error) {
-	return open(r.dir.file(step+logSuffix), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	return open(r.dir.file(step+logSuffix), unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_NONBLOCK) // never waits for a pipe
 }
 
 // step runs one step to its end, and reports whether it ended well. What the command took and printed stays what it was.
@@ -205,7 +225,7 @@ func (r *run) spawnScript(script string, env, log int) (pid int, err error) {
 	}
 	attr := &syscall.ProcAttr{
 		Env:   r.s.env.with([]string{markerName + "=" + string(r.dir)}),
-		Files: r.grip.lend(files), Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: lend(r.grip.lend(files), r.kept), Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	return syscall.ForkExec(r.Shell, []string{r.Shell, script}, attr)
 }

@@ -37,8 +37,12 @@ func (c *checker) readable(s *Source, path ...string) {
 	at := func(field string) []string { return append(slices.Clone(path), field) }
 	switch s.Kind {
 	case "regex":
-		if _, err := regexp.Compile(s.Pattern); err != nil {
+		re, err := regexp.Compile(s.Pattern)
+		switch {
+		case err != nil:
 			c.add(at("pattern"), "RE2 has no lookahead and no backreferences: https://github.com/google/re2/wiki/Syntax", "%v", err)
+		case re.SubexpIndex("value") < 0: // the schema sees the letters of a group, which may be escaped
+			c.add(at("pattern"), "write (?P<value>…) around what is the number", "%q has no group named value", s.Pattern)
 		}
 	case "json":
 		if brokenEscape.MatchString(s.Pointer) {

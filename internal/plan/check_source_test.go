@@ -9,6 +9,7 @@ func TestAPatternMustCompile(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`acc (?P<value>[\d.]+)%`:  "",
 		`acc (?P<value>[\d.]+`:    "missing closing )",
+		`acc \(?P<value>\d`:       "has no group named value",
 		`(?<=acc )(?P<value>\d+)`: "invalid",
 	} {
 		e := Experiment{Name: "a", Command: []string{"true"}, Objective: Objective{Metric: "acc", From: &Source{Kind: "regex", Pattern: pattern}}}

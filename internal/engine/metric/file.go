@@ -218,7 +218,7 @@ func (f *fileReader) csvError(column string, err error) (Result, error) {
 	if p, ok := errors.AsType[*csv.ParseError](err); ok {
 		return f.result(column, fmt.Errorf("line %d is not CSV: %w", p.Line, p.Err)), nil
 	}
-	if errors.Is(err, errLongLine) {
+	if errors.Is(err, errLongLine) || errors.Is(err, errQuote) {
 		return f.result(column, err), nil
 	}
 	return Result{}, err

@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,6 +72,12 @@ func TestReadCSV(t *testing.T) {
 		"semicolons":           {"a;b\r\n1;2\r\n", "b", "last", "2"},
 		"tabs":                 {"a\tb\n1\t2\n", "b", "last", "2"},
 		"quotes":               {"\"a,x\",\"b\"\n\"1\",\"2\"\n", "a,x", "last", "1"},
+		"a stray quote":        {"epoch,acc,note\n1,0.1,ok\n2,0.2,\"stray\n3,0.3,ok\n", "acc", "last", "failed: line 3 begins a value in quotes that does not end"},
+		"the first, before":    {"acc,note\n0.1,ok\n0.2,\"stray\n", "acc", "first", "0.1"},
+		"quotes for ever":      {"acc,note\n0.1,\"" + strings.Repeat("a,1\n", 1<<20), "acc", "last", "failed: line 2 begins a value in quotes that does not end"},
+		"a quote in a word":    {"acc,note\n0.1,5\" pipe\n0.2,ok\n", "acc", "last", "0.2"},
+		"quotes in quotes":     {"note,acc\r\n\"say \"\"hi\"\", \"you\",\n\",0.1\r\n\"a \"b\" c\",0.2\r\n\"\",0.3\r\n\"x\"\r\n", "acc", "last", "0.3"},
+		"quoted at the end":    {"note,acc\nx,\"0.5\"", "acc", "last", "0.5"},
 		"a byte order mark":    {"\ufeffacc\n3\n", "acc", "last", "3"},
 		"diverged":             {"acc\n1\nnan\n", "acc", "last", "diverged"},
 		"no number":            {"acc\n1\nfailed\n", "acc", "last", "1"},
@@ -177,5 +185,35 @@ func TestTheScannerAgreesWithGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, string(text), nil, doc)
+	}
+}
+
+// openQuotes must see quotes as the CSV reader does: a row that follows is a row for the one if no value is open for the
+// other.
+func TestQuotesAreOpenAsTheReaderSeesThem(t *testing.T) {
+	const letters = "\"\"\"\",,a\n\r"
+	rnd := rand.New(rand.NewPCG(1, 2))
+	seen := map[bool]int{}
+	for range 20_000 {
+		text := make([]byte, rnd.IntN(12))
+		for i := range text {
+			text[i] = letters[rnd.IntN(len(letters))]
+		}
+		_, err := io.ReadAll(&openQuotes{r: bytes.NewReader(text), comma: ',', line: 1})
+		lax := csv.NewReader(strings.NewReader(string(text) + "\nz,z\n"))
+		lax.LazyQuotes, lax.FieldsPerRecord = true, -1
+		rows, readErr := lax.ReadAll()
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		last := rows[len(rows)-1]
+		ended := len(last) == 2 && last[0] == "z" && last[1] == "z"
+		if ended != (err == nil) {
+			t.Fatalf("%q: %v, and the last row is %q", text, err, last)
+		}
+		seen[ended]++
+	}
+	if seen[true] < 1000 || seen[false] < 1000 {
+		t.Errorf("one-sided: %v", seen)
 	}
 }

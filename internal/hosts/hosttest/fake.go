@@ -373,8 +373,7 @@ func (f *Fake) Fetch(_ context.Context, id, dir string, want hosts.Want) (b host
 		content := j.script.Artifacts[name]
 		kept := want.Keep != nil && want.Keep(name)
 		if size := int64(len(content)); !kept && want.Limit > 0 && sum+size > want.Limit {
-			b.Left = append(b.Left, name)
-			continue
+			b.Left, kept = append(b.Left, name), true // it stays for good, as what is to be kept does
 		}
 		if !kept {
 			sum += int64(len(content))
