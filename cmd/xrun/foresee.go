@@ -17,11 +17,11 @@ import (
 // foresee compares the spec with the code and with this machine: what would fail tonight is said now. Nothing is run,
 // connected to or written. Problems are the error; the warnings are kept in j.
 func (j *job) foresee(ctx context.Context) error {
-	looks := map[*checkpoint.Manifest]*lookout{}
+	looks, known := map[*checkpoint.Manifest]*lookout{}, treeNames{}
 	look := func(e *plan.Experiment) *lookout {
 		m := j.manifests[e.Name]
 		if looks[m] == nil {
-			looks[m] = newLookout(ctx, m, j.selection(e), e.Dir, j.spec.Root)
+			looks[m] = newLookout(ctx, m, j.selection(e), e.Dir, j.spec.Root, known)
 		}
 		return looks[m]
 	}

@@ -34,15 +34,19 @@ type lookout struct {
 	pkg      string           // of the package that code.path starts at
 	why      func(path string) string
 	whys     map[string]string
-	names    map[string][]string // of the repository, by lower-case base name; relative to root
+	names    treeNames
 	left     []plan.Left
 	entries  int // that Left may still look at
 	looked   bool
 }
 
-func newLookout(ctx context.Context, m *checkpoint.Manifest, sel checkpoint.Selection, pkg, root string) *lookout {
+// treeNames are the files of each repository by lower-case base name, relative to its root. The lookouts of a spec share
+// them: a thousand packages of one repository are a thousand manifests, and one walk.
+type treeNames map[string]map[string][]string
+
+func newLookout(ctx context.Context, m *checkpoint.Manifest, sel checkpoint.Selection, pkg, root string, known treeNames) *lookout {
 	l := &lookout{
-		manifest: m, files: map[string]checkpoint.File{}, dirs: map[string]bool{".": true}, bytes: map[string]int64{}, whys: map[string]string{},
+		manifest: m, names: known, files: map[string]checkpoint.File{}, dirs: map[string]bool{".": true}, bytes: map[string]int64{}, whys: map[string]string{},
 		real: resolve(m.Dir), root: resolve(root), pkg: resolve(pkg),
 		why: func(path string) string { return checkpoint.WhyLeft(ctx, sel, path) },
 	}
@@ -147,12 +151,11 @@ func (l *lookout) whyLeft(name string) string {
 // Find lists the files of the repository with the base name of a path: what is shipped first, then what has most of the
 // path in common.
 func (l *lookout) Find(name string) []plan.Elsewhere {
-	if l.names == nil {
-		l.names = map[string][]string{}
-		l.walk()
+	if l.names[l.root] == nil {
+		l.names[l.root] = walk(l.root)
 	}
 	var out []plan.Elsewhere
-	for _, file := range l.names[strings.ToLower(path.Base(name))] {
+	for _, file := range l.names[l.root][strings.ToLower(path.Base(name))] {
 		full := filepath.Join(l.root, filepath.FromSlash(file))
 		rel, err := filepath.Rel(l.real, full)
 		if err != nil {
@@ -182,26 +185,28 @@ func (l *lookout) Find(name string) []plan.Elsewhere {
 }
 
 // walk lists the files of the repository by their names.
-func (l *lookout) walk() {
+func walk(root string) map[string][]string {
+	found := map[string][]string{}
 	left := mostEntries
 	queue := []string{""}
 	for len(queue) > 0 && left > 0 {
 		dir := queue[0]
 		queue = queue[1:]
-		for _, d := range list(filepath.Join(l.root, filepath.FromSlash(dir))) {
+		for _, d := range list(filepath.Join(root, filepath.FromSlash(dir))) {
 			left--
 			name := path.Join(dir, d.Name())
 			switch {
 			case d.IsDir() && !quiet(d.Name()):
-				if !isEnvironment(filepath.Join(l.root, filepath.FromSlash(name))) {
+				if !isEnvironment(filepath.Join(root, filepath.FromSlash(name))) {
 					queue = append(queue, name)
 				}
 			case d.Type().IsRegular():
 				key := strings.ToLower(d.Name())
-				l.names[key] = append(l.names[key], name)
+				found[key] = append(found[key], name)
 			}
 		}
 	}
+	return found
 }
 
 // list is what lies in a directory, sorted; of a very large one a part.
