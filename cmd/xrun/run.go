@@ -82,6 +82,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	j.sayHere(a)
+	j.spec.Place = nil // with it goes all that CUE made: a run lasts a night
 	code, err := s.run(ctx, j, p, c.Paths)
 	if err != nil {
 		return err
@@ -189,21 +190,18 @@ func (c asked) narrow(p *plan.Plan) error {
 	left, any := c.First, false
 	for i := range p.Experiments {
 		e := &p.Experiments[i]
-		trials := e.Trials[:0:0]
-		for _, t := range e.Trials {
+		empty := len(e.Trials) == 0
+		e.Trials = slices.DeleteFunc(e.Trials, func(t plan.Trial) bool {
 			if c.Rerun == "failed" && !t.FailedBefore {
-				continue
+				return true
 			}
-			if c.First > 0 && t.Why != plan.Reused {
-				if left == 0 {
-					continue
-				}
-				left--
+			if c.First == 0 || t.Why == plan.Reused {
+				return false
 			}
-			trials = append(trials, t)
-		}
-		any = any || len(trials) > 0 || len(e.Trials) == 0
-		e.Trials = trials
+			left--
+			return left < 0
+		})
+		any = any || empty || len(e.Trials) > 0
 	}
 	if c.Rerun == "failed" && !any {
 		p.Warnings = append(p.Warnings, "--rerun failed: no trial failed before, so there is nothing to run")

@@ -199,6 +199,9 @@ func (s *session) dir() string { return filepath.Join(s.state, "runs", s.id) }
 
 // adopt keeps the running attempts of dead runs whose trial is to be run now, and stops the others.
 func (s *session) adopt(ctx context.Context, p *plan.Plan) (map[string]ledger.OpenAttempt, error) {
+	if len(s.running) == 0 {
+		return nil, nil
+	}
 	wanted := map[string]bool{}
 	for _, e := range p.Experiments {
 		for _, t := range e.Trials {

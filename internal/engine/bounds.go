@@ -123,6 +123,9 @@ func (r *run) close() {
 	}
 	waiting := false
 	for _, e := range r.experiments {
+		if e.undeclared > 0 {
+			return
+		}
 		for _, t := range e.pending {
 			if slices.ContainsFunc(r.hosts, func(h *hostState) bool { return r.fits(t, h) }) {
 				return

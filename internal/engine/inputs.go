@@ -22,14 +22,21 @@ type produced struct {
 }
 
 // produce keeps a result for the experiments that start from it.
-func (e *experimentState) produce(state string, t *plan.Trial, out ledger.AttemptFinished) {
-	if !e.upstream || out.Objective == nil {
-		return
+func (e *experimentState) produce(t *plan.Trial, out ledger.AttemptFinished) {
+	if p, ok := e.product(t, out); ok {
+		e.results = append(e.results, p)
 	}
-	e.results = append(e.results, produced{
+}
+
+// product is a result as others start from it, if any do.
+func (e *experimentState) product(t *plan.Trial, out ledger.AttemptFinished) (produced, bool) {
+	if !e.upstream || out.Objective == nil {
+		return produced{}, false
+	}
+	return produced{
 		trial: t, objective: float64(*out.Objective), files: out.Artifacts, kept: out.Kept, keptDir: out.KeptDir,
-		dir: filepath.Join(state, filepath.FromSlash(path.Dir(out.Log)), "artifacts"),
-	})
+		dir: filepath.Join(e.state, filepath.FromSlash(path.Dir(out.Log)), "artifacts"),
+	}, true
 }
 
 // feeds reports whether an experiment of the spec starts from results of the one of that name.
@@ -65,27 +72,26 @@ func (r *run) waits(e *experimentState) bool {
 	return false
 }
 
-func (e *experimentState) over() bool { return len(e.pending) == 0 && e.inFlight == 0 }
+// over: every trial has its turn behind it.
+func (e *experimentState) over() bool {
+	return e.undeclared == 0 && len(e.pending) == 0 && e.inFlight == 0
+}
 
-// choose finds what each task of an experiment starts from, once all is there, and says of each why it cannot start.
-func (r *run) choose(e *experimentState) (why map[*task]string) {
-	if e.chosen || len(e.spec.Inputs) == 0 || r.waits(e) {
-		return nil
+// choose finds what a task starts from, once all is there, and says why it cannot start; "" if it can.
+func (r *run) choose(t *task) (why string) {
+	e := t.exp
+	if t.inputs != nil || len(e.spec.Inputs) == 0 || r.waits(e) {
+		return ""
 	}
-	e.chosen = true
-	why = map[*task]string{}
-	for _, t := range e.pending {
-		t.inputs = map[string]string{}
-		for _, name := range sortedKeys(e.spec.Inputs) {
-			file, problem := r.input(e.spec.Inputs[name], t.trial)
-			if problem != "" {
-				why[t] = fmt.Sprintf("input %s: %s", name, problem)
-				break
-			}
-			t.inputs[name] = file
+	t.inputs = map[string]string{}
+	for _, name := range sortedKeys(e.spec.Inputs) {
+		file, problem := r.input(e.spec.Inputs[name], t.trial)
+		if problem != "" {
+			return fmt.Sprintf("input %s: %s", name, problem)
 		}
+		t.inputs[name] = file
 	}
-	return why
+	return ""
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -127,16 +133,38 @@ func (p produced) file(name string) string {
 	return ""
 }
 
-// pick is the trial that which names: best, only or same.
+// pick is the trial that which names: best, only or same. The experiment is over.
 func (e *experimentState) pick(which string, t *plan.Trial) (produced, string) {
-	name := e.spec.Name
+	if which == "same" {
+		return e.choice(which, func(p produced) bool { return agree(p.trial.Params, t.Params) })
+	}
+	if e.picked == nil {
+		e.picked = map[string]pick{}
+	}
+	c, ok := e.picked[which]
+	if !ok {
+		c.from, c.problem = e.choice(which, func(produced) bool { return true })
+		e.picked[which] = c
+	}
+	return c.from, c.problem
+}
+
+// A pick is what choice found.
+type pick struct {
+	from    produced
+	problem string
+}
+
+// choice is the best of those results that are asked for, and of equal ones the first of the plan: not the first that
+// happened to end.
+func (e *experimentState) choice(which string, asked func(produced) bool) (produced, string) {
 	var found []produced
 	for _, p := range e.results {
-		if which != "same" || agree(p.trial.Params, t.Params) {
+		if asked(p) {
 			found = append(found, p)
 		}
 	}
-	switch {
+	switch name := e.spec.Name; {
 	case len(found) == 0 && which == "same":
 		return produced{}, fmt.Sprintf("no trial of %s with the same parameters has a result", name)
 	case len(found) == 0:
@@ -144,21 +172,18 @@ func (e *experimentState) pick(which string, t *plan.Trial) (produced, string) {
 	case which == "only" && len(found) > 1:
 		return produced{}, fmt.Sprintf("%s has %d results, and can have only one", name, len(found))
 	}
-	// Of several the best, and of equal ones the first of the plan: not the first that happened to end.
-	order := map[string]int{}
-	for i := range e.planned.Trials {
-		order[e.planned.Trials[i].ID] = i
+	place := func(p produced) int {
+		return slices.IndexFunc(e.planned.Trials, func(t plan.Trial) bool { return t.ID == p.trial.ID })
 	}
-	better := func(a, b produced) int {
+	return slices.MinFunc(found, func(a, b produced) int {
 		switch {
 		case a.objective == b.objective:
-			return order[a.trial.ID] - order[b.trial.ID]
+			return place(a) - place(b)
 		case (a.objective > b.objective) == e.spec.Objective.Maximize():
 			return -1
 		}
 		return 1
-	}
-	return slices.MinFunc(found, better), ""
+	}), ""
 }
 
 // agree reports whether two points have the same values of all parameters that both have.

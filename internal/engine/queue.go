@@ -45,27 +45,28 @@ func (t *task) key() ledger.Key { return ledger.Key{Experiment: t.exp.spec.Name,
 
 // An experimentState is an experiment as the scheduler sees it.
 type experimentState struct {
-	spec     *plan.Experiment
-	planned  *plan.PlannedExperiment
-	command  *plan.Command
-	eligible []string           // hosts
-	refused  map[string]refusal // hosts that turned out to be unusable for it
-	pending  []*task
-	inFlight int
-	counts   map[ledger.State]int
-	noHost   bool
-	done     int           // trials that ended well in this process
-	took     time.Duration // they, together
-	ended    bool
-	stopped  []Request         // that ask for nothing more of it
-	classes  map[string]string // GPU models, by what is bound to one
-	ladder   *ladder           // nil: no early stop
-	state    string            // the state directory
-	upstream bool              // others start from its results
-	results  []produced
-	chosen   bool // what its trials start from
-	gate     gate
-	fuse     fuse
+	spec       *plan.Experiment
+	planned    *plan.PlannedExperiment
+	command    *plan.Command
+	eligible   []string           // hosts
+	refused    map[string]refusal // hosts that turned out to be unusable for it
+	undeclared int                // trials that are no tasks yet
+	pending    []*task
+	inFlight   int
+	counts     map[ledger.State]int
+	noHost     bool
+	done       int           // trials that ended well in this process
+	took       time.Duration // they, together
+	ended      bool
+	stopped    []Request         // that ask for nothing more of it
+	classes    map[string]string // GPU models, by what is bound to one
+	ladder     *ladder           // nil: no early stop
+	state      string            // the state directory
+	upstream   bool              // others start from its results
+	results    []produced
+	picked     map[string]pick // of them, by what is asked for
+	gate       gate
+	fuse       fuse
 }
 
 // A refusal is why the trials of an experiment are not tried on a host any more.
@@ -75,7 +76,7 @@ type refusal struct {
 }
 
 func (e *experimentState) total() int {
-	n := len(e.pending) + e.inFlight
+	n := e.undeclared + len(e.pending) + e.inFlight
 	for _, c := range e.counts {
 		n += c
 	}
@@ -87,7 +88,7 @@ func (e *experimentState) finish(t *task, res result) bool {
 	e.counts[t.state]++
 	if t.state == ledger.Succeeded {
 		e.done++
-		e.produce(e.state, t.trial, res.out)
+		e.produce(t.trial, res.out)
 		e.took += time.Duration(res.out.DurationS * float64(time.Second))
 	}
 	e.gate.finished(t, res.out)
@@ -190,63 +191,79 @@ func (r *run) abandon() error {
 	}
 	r.changed = false
 	for _, e := range r.experiments {
-		var bodies []ledger.Body
-		drop := func(t *task, cause Cause, message string) {
-			fin := ledger.TrialFinished{Key: t.key(), State: ledger.NotRun, Cause: string(cause), Message: message}
-			if t.last != nil { // it did run, and what it found out counts
-				fin.State, fin.Cause, fin.Attempt = ledger.Failed, t.last.Cause, t.last.Attempt.Attempt
-				fin.Message = t.last.Message + "; not tried again: " + message
-			}
-			t.state = fin.State
-			e.counts[t.state]++
-			bodies = append(bodies, fin)
-		}
-		if why := e.blown(); why != "" {
-			for _, t := range e.pending {
-				drop(t, CauseFuse, why)
-			}
-			e.pending = nil
-		}
-		if r.bound.cause != "" {
-			e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
-				if t.adopt != nil { // it runs
-					return false
-				}
-				r.bound.hit = true
-				drop(t, r.bound.cause, r.bound.reason)
-				return true
-			})
-		}
-		impossible := r.choose(e)
-		e.pending = slices.DeleteFunc(e.pending, func(t *task) bool {
-			if why := impossible[t]; why != "" {
-				drop(t, CauseUpstream, why)
-				return true
-			}
-			if why := e.stoppedBy(t); why != "" && t.adopt == nil {
-				drop(t, CauseCancelled, why)
-				return true
-			}
-			if slices.ContainsFunc(r.hosts, func(h *hostState) bool { return e.may(t, h.name) }) {
-				return false
-			}
-			cause, why := e.whyNowhere(t)
-			drop(t, cause, why)
-			return true
-		})
-		if len(bodies) == 0 {
-			continue
-		}
-		for part := range slices.Chunk(bodies, chunk) {
-			if err := r.append(part...); err != nil {
-				return err
-			}
+		var err error
+		if e.pending, err = r.sift(e, e.pending); err != nil {
+			return err
 		}
 		if err := r.settleExperiment(e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// accept takes over what was declared while trials ran.
+func (r *run) accept(news declared) error {
+	if news.err != nil {
+		return news.err
+	}
+	e := news.exp
+	tasks, err := r.sift(e, e.book(news))
+	e.pending = append(e.pending, tasks...)
+	if err != nil {
+		return err
+	}
+	r.changed = r.changed || e.upstream && e.over()
+	return r.settleExperiment(e)
+}
+
+// sift gives up those of an experiment's tasks that can never start, and returns the others.
+func (r *run) sift(e *experimentState, tasks []*task) ([]*task, error) {
+	var bodies []ledger.Body
+	blown := e.blown()
+	left := slices.DeleteFunc(tasks, func(t *task) bool {
+		cause, why := CauseFuse, blown
+		if why == "" {
+			cause, why = r.hopeless(t)
+		}
+		if cause == "" {
+			return false
+		}
+		fin := ledger.TrialFinished{Key: t.key(), State: ledger.NotRun, Cause: string(cause), Message: why}
+		if t.last != nil { // it did run, and what it found out counts
+			fin.State, fin.Cause, fin.Attempt = ledger.Failed, t.last.Cause, t.last.Attempt.Attempt
+			fin.Message = t.last.Message + "; not tried again: " + why
+		}
+		t.state = fin.State
+		e.counts[t.state]++
+		bodies = append(bodies, fin)
+		return true
+	})
+	for part := range slices.Chunk(bodies, chunk) {
+		if err := r.append(part...); err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+// hopeless says why a task can never start; no cause if it can.
+func (r *run) hopeless(t *task) (Cause, string) {
+	e := t.exp
+	if r.bound.cause != "" && t.adopt == nil { // an adopted one runs
+		r.bound.hit = true
+		return r.bound.cause, r.bound.reason
+	}
+	if why := r.choose(t); why != "" {
+		return CauseUpstream, why
+	}
+	if why := e.stoppedBy(t); why != "" && t.adopt == nil {
+		return CauseCancelled, why
+	}
+	if slices.ContainsFunc(r.hosts, func(h *hostState) bool { return e.may(t, h.name) }) {
+		return "", ""
+	}
+	return e.whyNowhere(t)
 }
 
 // lacks says what an experiment needs and a host has not; "" if nothing. What is not known is taken to be there. Memory
@@ -293,7 +310,7 @@ const StopComplete = "complete"
 
 // settleExperiment records the end of an experiment, once.
 func (r *run) settleExperiment(e *experimentState) error {
-	if e.ended || len(e.pending) > 0 || e.inFlight > 0 {
+	if e.ended || !e.over() {
 		return nil
 	}
 	e.ended = true

@@ -65,7 +65,7 @@ type Seen struct {
 // Run does what the plan says until every trial has a final state, or ctx ends. It records everything, the end of the
 // run included. An error means that xrun could not do its own work; what runs on hosts goes on.
 func Run(ctx context.Context, cfg Config) (Outcome, error) {
-	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: cfg.redactor()}
+	r := &run{Config: cfg, asks: make(chan *lane), results: make(chan result), asked: make(chan answer), fed: make(chan declared), changed: true, bound: newBound(cfg.Bounds, cfg.Now()), redact: cfg.redactor()}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := r.declare(ctx); err != nil {
@@ -80,7 +80,10 @@ func Run(ctx context.Context, cfg Config) (Outcome, error) {
 			lanes.Go(func() { r.serve(ctx, &lane{host: h, next: make(chan *task)}) })
 		}
 	}
+	fed, enough := context.WithCancel(ctx)
+	r.side.Go(func() { r.declaration.feed(fed, r.fed) })
 	err := r.schedule(ctx, stop)
+	enough()
 	lanes.Wait()
 	stop(nil) // nobody listens to what drained hosts say
 	r.side.Wait()
@@ -101,6 +104,9 @@ type run struct {
 	asks    chan *lane
 	results chan result
 	asked   chan answer // drained hosts
+	fed     chan declared
+
+	declaration *declaration // of what is left to declare; its own goroutine's
 
 	hosts       []*hostState
 	experiments []*experimentState
@@ -211,6 +217,8 @@ func (r *run) schedule(ctx context.Context, stop context.CancelCauseFunc) (err e
 			r.obey(q)
 		case a := <-r.asked:
 			fail(r.answered(a))
+		case news := <-r.fed:
+			fail(r.accept(news))
 		case <-wake:
 		case <-done:
 			done = nil
@@ -330,12 +338,7 @@ func (e *BugError) Error() string { return fmt.Sprintf("a bug in xrun: %v", e.Va
 
 // exhausted reports whether every trial is final.
 func (r *run) exhausted() bool {
-	for _, e := range r.experiments {
-		if len(e.pending) > 0 || e.inFlight > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.experiments, func(e *experimentState) bool { return !e.over() })
 }
 
 func (r *run) leftCount() int {

@@ -145,6 +145,7 @@ type (
 		Code      string          `json:"code"`
 		Dir       string          `json:"dir"` // of the code, relative to the root of the repository: where the command runs
 		Trials    int             `json:"trials"`
+		Reusable  int             `json:"reusable,omitempty"` // of those, the ones with a result from before, says the plan
 		Limits    Limits          `json:"limits"`
 		Hosts     []string        `json:"hosts"` // those it may use
 		Spec      json.RawMessage `json:"spec"`  // the resolved experiment

@@ -66,7 +66,9 @@ func (s *State) Counts() Totals {
 	gpuSeconds := 0.0
 	for _, x := range s.experiments {
 		shared := x.perGPU()
-		result := x.finished != nil && x.finished.Verdict != "" && x.finished.Verdict != "failed"
+		result := x.result || x.finished != nil && x.finished.Verdict != "" && x.finished.Verdict != "failed"
+		t.Trials.Planned += x.undeclared()
+		t.Trials.NotRun += x.undeclared()
 		for _, tr := range x.trials {
 			t.Trials.Planned++
 			state := tr.final()

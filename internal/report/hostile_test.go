@@ -105,7 +105,8 @@ func TestLargeCountsOfAMetricStayWhole(t *testing.T) {
 	}
 }
 
-func TestLiveKeepsNoSeries(t *testing.T) {
+// Of a hundred thousand trials that ended it keeps how, not what each attempt found.
+func TestLiveForgetsTheTrialsThatEnded(t *testing.T) {
 	b := newRun("long").sweep("lr", 1, "minimize val_loss", "lr=1")
 	b.ok("lr", "lr=1 seed=0", 0.5)
 	l := report.NewLive(io.Discard, false)
@@ -116,8 +117,8 @@ func TestLiveKeepsNoSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(d.(report.TrialDetail).Series); n != 0 {
-		t.Errorf("%d series", n)
+	if d := d.(report.TrialDetail); len(d.Series) != 0 || len(d.Attempts) != 0 {
+		t.Errorf("%d series, %d attempts", len(d.Series), len(d.Attempts))
 	}
 }
 

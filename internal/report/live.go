@@ -27,7 +27,7 @@ type Live struct {
 
 // NewLive returns a Live that writes to w. What w does not take is lost: a terminal that went away stops no run.
 func NewLive(w io.Writer, quiet bool) *Live {
-	return &Live{w: w, quiet: quiet, state: State{noSeries: true}}
+	return &Live{w: w, quiet: quiet, state: State{noSeries: true, brief: true}}
 }
 
 // In says where the state directory is, so that the paths of logs can be opened from anywhere.
@@ -63,17 +63,7 @@ func (l *Live) Handle(e ledger.Event) {
 			l.say("%s does not answer%s; %s may still run there", t.last().host, because(b.Reason), l.name(t))
 		}
 	case ledger.TrialFinished:
-		if b.State == ledger.Reused {
-			if l.begun {
-				l.done++
-			}
-			break // told by begin, all at once
-		}
-		if !l.begun {
-			l.begin()
-			l.done-- // it was counted as one that had ended before
-		}
-		l.trial(l.state.trial(b.Key))
+		l.ended(l.state.trial(b.Key))
 	case ledger.HostState:
 		switch {
 		case b.State != serving:
@@ -97,6 +87,21 @@ func (l *Live) Handle(e ledger.Event) {
 	}
 }
 
+// ended takes the end of a trial.
+func (l *Live) ended(t *trial) {
+	switch {
+	case t.finished.State != ledger.Reused:
+		if !l.begun {
+			l.begin()
+			l.done-- // it was counted as one that had ended before
+		}
+		l.trial(t)
+	case l.begun:
+		l.done++ // those are told by begin, all at once
+	}
+	l.state.forget(t)
+}
+
 func (l *Live) line(format string, args ...any) {
 	l.flush()
 	fmt.Fprintln(l.w, visible(fmt.Sprintf(format, args...)))
@@ -115,11 +120,11 @@ func (l *Live) begin() {
 		return
 	}
 	l.begun = true
-	reused, total := 0, 0
+	reused := 0
 	l.done = 0
 	for _, x := range l.state.experiments {
+		before := reused
 		for _, t := range x.trials {
-			total++
 			if t.finished == nil {
 				continue
 			}
@@ -128,8 +133,11 @@ func (l *Live) begin() {
 				reused++
 			}
 		}
+		if x.undeclared() > 0 {
+			reused = before + x.planned.Reusable
+		}
 	}
-	line := fmt.Sprintf("run %s: %s of %s", l.state.run, count(total, "trial"), count(len(l.state.experiments), "experiment"))
+	line := fmt.Sprintf("run %s: %s of %s", l.state.run, count(l.total(), "trial"), count(len(l.state.experiments), "experiment"))
 	if reused > 0 {
 		line += fmt.Sprintf(", %d reused", reused)
 	}
@@ -200,11 +208,17 @@ func (l *Live) flush() {
 
 // progress is "[ 7/18]".
 func (l *Live) progress() string {
-	total := 0
-	for _, x := range l.state.experiments {
-		total += len(x.trials)
-	}
+	total := l.total()
 	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(total)), l.done, total)
+}
+
+// total is the number of trials of the run.
+func (l *Live) total() int {
+	n := 0
+	for _, x := range l.state.experiments {
+		n += len(x.trials) + x.undeclared()
+	}
+	return n
 }
 
 // name is the trial with its experiment.

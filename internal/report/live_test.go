@@ -65,7 +65,7 @@ func TestLiveSaysWhatHappensBetweenTheTrials(t *testing.T) {
 		l.Handle(e)
 	}
 	golden(t, "between.live", out.Bytes())
-	golden(t, "between.md", l.State().Report(report.Options{}).Markdown())
+	golden(t, "between.md", report.Fold(b.events).Report(report.Options{}).Markdown())
 }
 
 // A deadline or a fuse leaves thousands of trials at once: the first is told with the reason, the rest is counted.

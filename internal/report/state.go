@@ -13,6 +13,7 @@ import (
 type State struct {
 	noSeries    bool     // of metrics by step: for one that follows a run to its end
 	newest      bool     // value of each metric alone, and of what runs
+	brief       bool     // of a trial only what names it and, in the end, its state and cause
 	command     []string // of the newest process
 	run         string
 	started     *ledger.RunStarted
@@ -41,6 +42,16 @@ type experiment struct {
 	byID       map[string]*trial
 	iterations []ledger.IterationFinished
 	finished   *ledger.ExperimentFinished
+	result     bool // of a trial that was forgotten
+}
+
+// undeclared is how many trials the plan has beyond those that the record knows: a large plan is recorded while its first
+// trials run.
+func (x *experiment) undeclared() int {
+	if x.planned == nil {
+		return 0
+	}
+	return max(0, x.planned.Trials-len(x.trials))
 }
 
 type host struct {

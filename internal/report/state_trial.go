@@ -38,6 +38,9 @@ func (s *State) applyTrial(e ledger.Event) {
 	case ledger.TrialPlanned:
 		t := s.trial(b.Key)
 		t.planned = &b
+		if s.brief {
+			t.planned = &ledger.TrialPlanned{Key: b.Key, Index: b.Index, Seed: b.Seed}
+		}
 		// What cannot be read as parameters is shown as one.
 		if err := json.Unmarshal(b.Params, &t.params); err != nil && len(b.Params) > 0 {
 			t.params = plan.Params{{Name: "params", Value: plan.StringValue(string(b.Params))}}
@@ -72,6 +75,16 @@ func (s *State) applyTrial(e ledger.Event) {
 	case ledger.TrialFinished:
 		s.trial(b.Key).finished = &b
 	}
+}
+
+// forget leaves of a trial that has ended how it ended.
+func (s *State) forget(t *trial) {
+	cause, _ := t.cause()
+	if _, ok := t.value(); ok {
+		s.experiment(t.key.Experiment).result = true
+	}
+	t.finished = &ledger.TrialFinished{Key: t.key, State: t.finished.State, Cause: cause}
+	t.planned, t.params, t.attempts = nil, nil, nil
 }
 
 func (s *State) trial(k ledger.Key) *trial {

@@ -55,6 +55,7 @@ type waitingExperiment struct {
 
 // sort sorts the trials of an experiment by where they stand.
 func (x *waitingExperiment) sort() {
+	x.counts.Planned, x.counts.Queued = x.undeclared(), x.undeclared()
 	for _, t := range x.inOrder() {
 		x.counts.Planned++
 		switch state := t.state(); {
