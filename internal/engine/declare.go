@@ -280,13 +280,18 @@ func planned(e *plan.Experiment, pe *plan.PlannedExperiment, hosts []string) (le
 	return b, nil
 }
 
-// axes lists the parameters that vary, with the values that the plan has.
+// axes lists the parameters that vary, with the values that the plan has, in the order of the spec.
 func axes(e *plan.Experiment, pe *plan.PlannedExperiment) []ledger.Axis {
 	out := []ledger.Axis{}
+	places := make([]int, len(pe.Trials))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return pe.Trials[a].Place - pe.Trials[b].Place })
 	for _, name := range e.Varying() {
 		a := ledger.Axis{Name: name, Values: []string{}, Ordered: true}
 		seen := map[plan.Value]bool{}
-		for i := range pe.Trials {
+		for _, i := range places {
 			v, ok := pe.Trials[i].Params.Get(name)
 			if !ok || seen[v] {
 				continue

@@ -35,6 +35,9 @@ func Build(in Basis) (*Plan, error) {
 	}
 	p.Estimate = total(p.Experiments)
 	p.Digest = digest(in.Spec, p)
+	for i := range p.Experiments {
+		longFirst(p.Experiments[i].Trials)
+	}
 	return p, nil
 }
 
@@ -112,7 +115,7 @@ func buildExperiment(e *Experiment, in Basis, ups upstreams) (*PlannedExperiment
 	for p := range points {
 		sorted := sortedByName(p)
 		for _, seed := range e.Seeds {
-			t := Trial{Params: p, Seed: seed, Why: New, Changed: noChange}
+			t := Trial{Params: p, Seed: seed, Why: New, Changed: noChange, Place: len(pe.Trials)}
 			h.hash(&t, sorted)
 			if _, ok := seen[t.ID]; ok {
 				repeated++

@@ -80,6 +80,9 @@ type Trial struct {
 	EstS    *float64
 	// Code is the id of the code this trial runs; in a loop every candidate has its own.
 	Code string
+	// Place is where it stands among the trials of its experiment before the long ones are put first; 0 of one that was
+	// read from a file.
+	Place int
 	// FailedBefore: the last trial at this point, whatever its id, failed or was lost.
 	FailedBefore bool
 	// LastState is the state of that trial, which took EstS; "" if there is none.
