@@ -118,7 +118,7 @@ func TestJobShutsAndReplacesItsFiles(t *testing.T) {
 	}{
 		"shut artifacts":     {`cd ../out; mkdir -p d/e; echo x >d/f; chmod 000 d/f d; echo log`, "log\n", []string{"d/f"}, nil},
 		"shut directory":     {`echo log; chmod 000 ../log ..`, "log\n", nil, nil},
-		"a pipe as log":      {`sleep 0.1; rm ../log; mkfifo ../log; echo log`, "", nil, nil},
+		"a pipe as log":      {`sleep 0.1; rm ../log; mkfifo ../log; echo log`, "log\n", nil, nil},
 		"a link as log":      {`rm ../log; ln -s /etc/passwd ../log`, "", nil, nil},
 		"a pipe as exit":     {`rm ../exit.tmp; mkfifo ../exit.tmp`, "", nil, nil},
 		"a pipe as stop":     {`mkfifo ../stop ../ask`, "", nil, nil},

@@ -89,7 +89,7 @@ func (l *Local) recycle(dir string) bool {
 
 // clean empties a directory of what its job left. False: there is more than that, or the job's end is not certain.
 func (d jobDir) clean() bool {
-	if e, ok := d.readExit(); !ok || e.End != Exited {
+	if e, ok := d.readRecord(); !ok || e.End != Exited {
 		return false
 	}
 	for _, sub := range []string{dirOut, dirTree} {
