@@ -116,7 +116,7 @@ func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause,
 	}
 	switch {
 	case lost != nil:
-		return CauseSync, fmt.Sprintf("its files did not come home: %v", lost)
+		return CauseSync, "its files did not come home: " + brief(lost.Error())
 	case objective.Found && objective.Diverged:
 		return CauseDiverged, fmt.Sprintf("%s is not finite (line %d)", objective.Name, objective.Line)
 	case objective.Failed:
