@@ -28,6 +28,7 @@ const (
 	fileAsk        = "stop.ask"    // what Stop wants; the supervisor tells it in fileStop
 	fileParams     = "params.json" // the parameters
 	fileStep       = "step"        // which step failed or was ended, setup or evaluate; none: the command
+	filePath       = "path"        // the PATH of a command that failed, or of a script that does not find its program
 	dirOut         = "out"         // artifacts
 	dirTree        = "tree"        // the working directory
 	dirEval        = "eval"        // that of the evaluation
@@ -126,6 +127,9 @@ func (d jobDir) readRecord() (Exit, bool) {
 	}
 	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
 		e.Step = string(step)
+	}
+	if path, err := readSmall(d.file(filePath)); err == nil && e.Code != 0 {
+		e.Path = string(path)
 	}
 	d.addGPUs(&e)
 	return e, true

@@ -109,7 +109,7 @@ func (d jobDir) clean() bool {
 		case name == fileJob || name == filePID || name == fileParams:
 			err = errors.Join(err, os.Truncate(d.file(name), 0))
 		case name == fileLock: // it is empty, and has to be the same file for whoever still looks at it
-		case name == fileLog || name == fileBeat || strings.HasPrefix(name, fileAsk):
+		case name == fileLog || name == fileBeat || name == filePath || strings.HasPrefix(name, fileAsk):
 			err = errors.Join(err, os.Remove(d.file(name))) // the log may have a second name by now
 		default:
 			return false

@@ -27,7 +27,7 @@ func (r *run) record() error {
 
 // write writes the exit file last: room first, then content, to disk, then its name. What it says depends on the others.
 func (r *run) write() error {
-	if err := errors.Join(r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own()); err != nil {
+	if err := errors.Join(r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()); err != nil {
 		return err
 	}
 	if !sameInode(r.dir.file(fileLog), r.log) {
@@ -108,6 +108,20 @@ func (r *run) owner(line []byte) error {
 	return writeAll(r.pidFile, line)
 }
 
+// sayPath writes where programs were looked for, if the command failed. A script says so itself, if it can: the PATH is its
+// own.
+func (r *run) sayPath() error {
+	if r.code == 0 || r.asked || !r.direct() || r.at != "" {
+		return nil
+	}
+	path := r.dir.file(filePath)
+	if err := unix.Unlink(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return &os.PathError{Op: "remove", Path: path, Err: err}
+	}
+	_ = writeSmall(path, []byte(pathOf(r.s.env.with(unpack(r.Env))))) // it only explains
+	return nil
+}
+
 // saveLog gives the log that the job wrote its name again.
 func (r *run) saveLog() error {
 	from, err := os.Open("/proc/self/fd/" + strconv.Itoa(r.log))
@@ -141,7 +155,7 @@ func (r *run) rebuild() error {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}
-	for _, name := range []string{fileStop, fileStep, fileGPU, fileGPU + ".new", filePID, fileExit} {
+	for _, name := range []string{fileStop, fileStep, fileGPU, fileGPU + ".new", filePath, filePID, fileExit} {
 		if err := removeAll(r.dir.file(name)); err != nil {
 			return err
 		}
