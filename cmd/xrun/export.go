@@ -123,7 +123,7 @@ func (c *importCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return refusedArchive(err)
 	}
-	s, err := a.open(ctx, a.findState(), "fail")
+	s, err := a.open(ctx, a.findState(), "")
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (c *gcCmd) Run(ctx context.Context, a *app) error {
 		}
 		defer l.Close()
 	} else {
-		s, err := a.open(ctx, state, "fail")
+		s, err := a.open(ctx, state, "")
 		if err != nil {
 			return err
 		}

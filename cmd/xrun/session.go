@@ -58,7 +58,11 @@ func (a *app) open(ctx context.Context, state, overlap string) (*session, error)
 	if e, ok := errors.AsType[*lockedError](err); ok && overlap == "skip" {
 		return nil, a.skip(state, e)
 	} else if ok {
-		return nil, &cliError{code: exitError, kind: "overlap", msg: e.Error(), hint: "wait for it (--overlap wait), or use another --state"}
+		hint := "wait for it (--overlap wait), or use another --state"
+		if overlap == "" { // the command has no such flag
+			hint = "wait until it has ended (`xrun status` shows how far it is), or end it (`xrun stop`)"
+		}
+		return nil, &cliError{code: exitError, kind: "overlap", msg: e.Error(), hint: hint}
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xrun-dev/xrun/internal/engine/checkpoint"
 	"github.com/xrun-dev/xrun/internal/hosts"
@@ -36,20 +37,45 @@ func Named(glob, path string) bool {
 	return false
 }
 
+// mostLeft bounds how many artifacts that did not come home are named.
+const mostLeft = 20
+
 // left notes what did not come home, and why.
 func left(b hosts.Brought) []string {
 	var notes []string
-	for _, name := range b.Left {
-		switch {
+	for i, name := range b.Left {
+		if i == mostLeft {
+			return append(notes, fmt.Sprintf("and %d more artifacts did not come home", len(b.Left)-i))
+		}
+		switch short := brief(name); {
 		case name == ".":
 			notes = append(notes, "nothing of XRUN_OUT came home: the program put something else in the place of that directory, which is not followed")
 		case slices.Contains(b.Kept, name):
-			notes = append(notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", name))
+			notes = append(notes, fmt.Sprintf("artifact %s stayed on the host: with it the artifacts are larger than artifacts.max_size (`xrun fetch` brings it)", short))
+		case len(name) > mostName:
+			notes = append(notes, fmt.Sprintf("artifact %s did not come home: its path is too long", short))
 		default:
-			notes = append(notes, fmt.Sprintf("artifact %s did not come home: it is no file, or may not be read, or is a link that leads out of XRUN_OUT", name))
+			notes = append(notes, fmt.Sprintf("artifact %s did not come home: it is no file, or may not be read, or is a link that leads out of XRUN_OUT", short))
 		}
 	}
 	return notes
+}
+
+const (
+	// mostName is the length from which on a path of an artifact may be more than a system takes, which is 4096 bytes.
+	mostName = 3000
+	// mostBrief is how much of a name or a message is told.
+	mostBrief = 300
+)
+
+// brief is a name or a message in one line that can be read: of a long one the beginning and the end.
+func brief(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	r := []rune(s)
+	if len(r) <= mostBrief {
+		return s
+	}
+	return string(r[:mostBrief*2/3]) + "…" + string(r[len(r)-mostBrief/3:])
 }
 
 // unmatched notes what artifacts.paths names and the attempt did not leave.

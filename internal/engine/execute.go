@@ -48,7 +48,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 				return res // the intent stays open: whoever comes next looks at the host
 			}
 			out := f.judge(hosts.Exit{End: hosts.NeverStarted, Code: -1}, make([]finding, 1), nil)
-			out.Cause, out.Message = string(cause), err.Error()
+			out.Cause, out.Message = string(cause), brief(err.Error())
 			out.Signature = signature(cause, nil, []string{err.Error()})
 			r.redact.outcome(&out)
 			return r.conclude(res, f, out)

@@ -257,7 +257,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 		if out.Cause == string(CauseSync) {
 			out.Signature = signature(CauseSync, nil, []string{ferr.Error()})
 		} else {
-			out.Notes = append(out.Notes, fmt.Sprintf("its files did not come home: %v", ferr))
+			out.Notes = append(out.Notes, "its files did not come home: "+brief(ferr.Error()))
 		}
 		f.redact.outcome(&out)
 		return out, f.err

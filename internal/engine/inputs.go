@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -113,7 +116,11 @@ func (r *run) input(in plan.Input, t *plan.Trial) (file, problem string) {
 	if problem != "" {
 		return "", problem
 	}
-	if file := from.file(in.Path); file != "" {
+	file = from.file(in.Path)
+	if _, err := os.Lstat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Sprintf("artifact %s of trial %s of %s is gone: it was %s", in.Path, from.trial.ID, in.Experiment, file)
+	}
+	if file != "" {
 		return file, ""
 	}
 	return "", fmt.Sprintf("trial %s of %s has no artifact %s", from.trial.ID, in.Experiment, in.Path)

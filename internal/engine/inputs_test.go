@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/xrun-dev/xrun/internal/hosts"
 	"github.com/xrun-dev/xrun/internal/hosts/hosttest"
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -126,4 +128,36 @@ func TestAResumedRunKnowsWhatItStartsFrom(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	})
+}
+
+// What was brought home may be deleted before it is needed: the trial is not started to find that out.
+func TestAnInputThatIsGoneIsSaid(t *testing.T) {
+	inLab(t, 1, nil, func(l *lab) {
+		l.chained(1, "best", "model.pt")
+		h := l.host("a", 1, trains)
+		l.hosts["a"] = afterFetch{h, func(dir string) {
+			if err := os.Remove(dir + "/artifacts/model.pt"); err != nil && !os.IsNotExist(err) {
+				t.Error(err)
+			}
+		}}
+		l.run("r1")
+		for _, f := range bodies[ledger.TrialFinished](l, "r1") {
+			want := f.Experiment != "f" || f.State == ledger.NotRun && Cause(f.Cause) == CauseUpstream && strings.Contains(f.Message, "is gone: it was "+l.dir)
+			if !want {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
+
+// afterFetch is a host after whose Fetch something happens to what it brought.
+type afterFetch struct {
+	*hosttest.Fake
+	then func(dir string)
+}
+
+func (h afterFetch) Fetch(ctx context.Context, id, dir string, want hosts.Want) (hosts.Brought, error) {
+	b, err := h.Fake.Fetch(ctx, id, dir, want)
+	h.then(dir)
+	return b, err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 )
@@ -21,6 +22,9 @@ func (r *run) open(ctx context.Context) error {
 		state := r.hostEvent(hs, h.Kind)
 		if err != nil {
 			state.State, state.Reason = "refused", err.Error()
+			for _, e := range r.experiments {
+				e.refuse(h.Name, refusal{message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "host "), h.Name+": ")})
+			}
 			r.Log.Debug("host refused", "host", h.Name, "error", err)
 		} else {
 			r.hosts = append(r.hosts, hs)

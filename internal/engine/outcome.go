@@ -112,11 +112,11 @@ func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause,
 		return CauseGPULost, "a GPU that it had is not there any more (`nvidia-smi`, and the kernel's log, tell more)"
 	}
 	if exit.Code != 0 {
-		return f.exitCause(exit.Code)
+		return f.exitCause(exit)
 	}
 	switch {
 	case lost != nil:
-		return CauseSync, fmt.Sprintf("its files did not come home: %v", lost)
+		return CauseSync, "its files did not come home: " + brief(lost.Error())
 	case objective.Found && objective.Diverged:
 		return CauseDiverged, fmt.Sprintf("%s is not finite (line %d)", objective.Name, objective.Line)
 	case objective.Failed:
@@ -139,7 +139,7 @@ func (f *follower) stepCause(exit hosts.Exit) (Cause, string) {
 	if late {
 		return CauseTimeout, fmt.Sprintf("evaluate did not end within limits.evaluate (%s)", f.a.exp.Limits.Evaluate)
 	}
-	cause, message := f.exitCause(exit.Code)
+	cause, message := f.exitCause(exit)
 	return cause, exit.Step + ": " + message
 }
 
@@ -147,18 +147,27 @@ var (
 	missingRE = regexp.MustCompile(`ModuleNotFoundError: No module named ('[^'\n]*'|\S+)|ImportError: (.+)|error while loading shared libraries: (\S+)`)
 	oomGPU    = regexp.MustCompile(`CUDA out of memory|OutOfMemoryError: CUDA|HIP out of memory|CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED: Out of memory`)
 	// jobLine is what a shell puts before what it says of a job's script: where that lies tells the user nothing.
-	jobLine  = regexp.MustCompile(`^\S+/job: (line )?[0-9]+: (exec: )?`)
+	jobLine  = regexp.MustCompile(`^\S+/(?:job|setup|evaluate): (line )?[0-9]+: (exec: )?`)
 	noGPU    = regexp.MustCompile(`No CUDA GPUs are available|no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|Torch not compiled with CUDA enabled|No visible GPU devices`)
 	diskFull = regexp.MustCompile(`No space left on device|\[Errno 28\]`)
 )
 
+// pathWas is where programs were looked for.
+func pathWas(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " (PATH was " + brief(path) + ")"
+}
+
 // exitCause is the cause of an exit status other than 0, as far as the end of the log tells it.
-func (f *follower) exitCause(code int) (Cause, string) {
+func (f *follower) exitCause(exit hosts.Exit) (Cause, string) {
+	code := exit.Code
 	end := f.tail.excerpt(40)
 	last := f.tail.excerpt(1)
 	switch {
 	case code == 126 || code == 127:
-		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s", f.a.host, jobLine.ReplaceAllString(last, ""))
+		return CauseNotFound, fmt.Sprintf("the command could not be run on %s: %s%s", f.a.host, jobLine.ReplaceAllString(last, ""), pathWas(exit.Path))
 	case code == 137:
 		return CauseKilled, "killed by signal 9 (memory is the usual cause)"
 	case oomGPU.MatchString(end):
@@ -169,7 +178,7 @@ func (f *follower) exitCause(code int) (Cause, string) {
 		return CauseDiskFull, "no space left on " + f.a.host
 	}
 	if m := missingRE.FindStringSubmatch(end); m != nil {
-		return CauseMissingDependency, fmt.Sprintf("something is missing on %s: %s", f.a.host, m[0])
+		return CauseMissingDependency, fmt.Sprintf("something is missing on %s: %s%s", f.a.host, m[0], pathWas(exit.Path))
 	}
 	message := fmt.Sprintf("exit status %d", code)
 	if code > 128 && code < 128+65 {

@@ -27,7 +27,7 @@ func Review(ctx context.Context, past Past, run string) (*Seen, error) {
 			return nil, err
 		}
 	}
-	r.Spent.Wall += r.last.Sub(r.began)
+	r.Spent.Wall += max(0, r.last.Sub(r.began)) // the clock may have been set back
 	return r.Seen, nil
 }
 
@@ -47,7 +47,7 @@ func (r *review) apply(ev ledger.Event) error {
 		r.began = ev.At
 	case ledger.RunResumed:
 		r.open = map[string]bool{}
-		r.Spent.Wall += r.last.Sub(r.began)
+		r.Spent.Wall += max(0, r.last.Sub(r.began))
 		r.began = ev.At
 	case ledger.ExperimentPlanned:
 		r.Experiments[b.Name] = true

@@ -125,13 +125,13 @@ func (w wanted) read(dir string, files []string, hide *Redactor, on func(metric.
 	case len(matching) == 0:
 		f := finding{Result: metric.Result{Name: w.Name}, missing: fmt.Sprintf("left no %s, where %s is read", w.from.File, w.Name)}
 		if len(files) > 0 {
-			f.missing += "; it left " + strings.Join(files[:min(5, len(files))], ", ")
+			f.missing += "; it left " + brief(strings.Join(files[:min(5, len(files))], ", "))
 		}
 		return f, nil
 	case len(matching) > 1:
 		return finding{Result: metric.Result{
 			Name: w.Name, Failed: true,
-			Problem: fmt.Sprintf("%s is %d files, and can be only one: %s", w.from.File, len(matching), strings.Join(matching[:min(5, len(matching))], ", ")),
+			Problem: fmt.Sprintf("%s is %d files, and can be only one: %s", w.from.File, len(matching), brief(strings.Join(matching[:min(5, len(matching))], ", "))),
 		}}, nil
 	}
 	file, what, err := openLeft(filepath.Join(dir, filepath.FromSlash(matching[0])))

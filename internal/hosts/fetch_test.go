@@ -118,7 +118,7 @@ func TestJobShutsAndReplacesItsFiles(t *testing.T) {
 	}{
 		"shut artifacts":     {`cd ../out; mkdir -p d/e; echo x >d/f; chmod 000 d/f d; echo log`, "log\n", []string{"d/f"}, nil},
 		"shut directory":     {`echo log; chmod 000 ../log ..`, "log\n", nil, nil},
-		"a pipe as log":      {`sleep 0.1; rm ../log; mkfifo ../log; echo log`, "", nil, nil},
+		"a pipe as log":      {`sleep 0.1; rm ../log; mkfifo ../log; echo log`, "log\n", nil, nil},
 		"a link as log":      {`rm ../log; ln -s /etc/passwd ../log`, "", nil, nil},
 		"a pipe as exit":     {`rm ../exit.tmp; mkfifo ../exit.tmp`, "", nil, nil},
 		"a pipe as stop":     {`mkfifo ../stop ../ask`, "", nil, nil},
@@ -190,5 +190,34 @@ func TestWhatIsBehindALinkInThePlaceOfADirectoryIsLeftAlone(t *testing.T) {
 				t.Errorf("%v, %v, %v", file, shut, err)
 			}
 		})
+	}
+}
+
+// Names that no path can hold stay behind, and nothing else does.
+func TestArtifactsTooDeepForAPathStayBehind(t *testing.T) {
+	t.Parallel()
+	l := newLocal(t, nil)
+	deep := `cd ../out; echo x >a; d=$(printf %0200d 0); d=$d/$d/$d/$d/$d; d=$d/$d; mkdir -p $d b/$d; echo y >$d/f
+		i=0; while [ $i -lt 12 ]; do echo y >b/$d/$i; i=$((i+1)); done; mv b $d/b`
+	if exit, log := run(t, l, sh("job", deep)); exit.Code != 0 {
+		t.Fatalf("%+v, %q", exit, log)
+	}
+	all := func(string) bool { return true }
+	for _, want := range []hosts.Want{{}, {Keep: all}, {Tree: all, Limit: 100}} {
+		b, err := l.Fetch(t.Context(), "job", t.TempDir(), want)
+		if err != nil {
+			t.Fatalf("%.200s", err)
+		}
+		got := append(b.Artifacts, b.Kept...)
+		if !slices.Contains(got, "a") || len(got) < 2 || len(b.Left) == 0 {
+			t.Errorf("%d came home or stayed, %d are left", len(got), len(b.Left))
+		}
+	}
+	l.Discard("job")
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(place(t, l, "job").Dir); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
 	}
 }

@@ -24,10 +24,11 @@ const (
 	fileBeat       = "beat"        // touched now and then while it runs
 	fileExit       = "exit"        // how it ended; without " end" it does not exist
 	fileExitTmp    = "exit.tmp"    // becomes exit; made at the start, so that a disk that filled up has room for it
-	fileStop       = "stop"        // why it was ended, written before anything is signalled
-	fileAsk        = "stop.ask"    // what Stop wants; the supervisor makes it fileStop when it acts
+	fileStop       = "stop"        // why it was ended; counts with exit only
+	fileAsk        = "stop.ask"    // what Stop wants; the supervisor tells it in fileStop
 	fileParams     = "params.json" // the parameters
-	fileStep       = "step"        // which step runs, or ran last: setup or evaluate; none: the command
+	fileStep       = "step"        // which step failed or was ended, setup or evaluate; none: the command
+	filePath       = "path"        // the PATH of a command that failed, or of a script that does not find its program
 	dirOut         = "out"         // artifacts
 	dirTree        = "tree"        // the working directory
 	dirEval        = "eval"        // that of the evaluation
@@ -100,8 +101,15 @@ func exitLine(code int, took time.Duration, logBytes int64) []byte {
 	return append(line, '\n')
 }
 
-// readExit reads how the job ended. A file without the final word does not exist.
+// readExit reads how the job ended. What lies there while a supervisor owns the job is not by it: it lets go when it has
+// written the file.
 func (d jobDir) readExit() (Exit, bool) {
+	e, ok := d.readRecord()
+	return e, ok && !d.locked()
+}
+
+// readRecord is readExit for who owns the job, or knows that nobody does. A file without the final word does not exist.
+func (d jobDir) readRecord() (Exit, bool) {
 	b, err := readSmall(d.file(fileExit))
 	if err != nil {
 		return Exit{}, false
@@ -119,6 +127,9 @@ func (d jobDir) readExit() (Exit, bool) {
 	}
 	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
 		e.Step = string(step)
+	}
+	if path, err := readSmall(d.file(filePath)); err == nil && e.Code != 0 {
+		e.Path = string(path)
 	}
 	d.addGPUs(&e)
 	return e, true
@@ -197,14 +208,22 @@ func (d jobDir) lock(wait bool) (fd int, err error) {
 
 // held says whether a supervisor owns the job.
 func (d jobDir) held() bool {
-	fd, err := open(d.file(fileLock), unix.O_RDWR)
+	err := d.tryLock()
+	return errors.Is(err, unix.EWOULDBLOCK) || err != nil && !errors.Is(err, fs.ErrNotExist) && d.ownerLives()
+}
+
+// locked is held where there is flock, and false where there is none.
+func (d jobDir) locked() bool { return errors.Is(d.tryLock(), unix.EWOULDBLOCK) }
+
+// tryLock is the error of taking the job's lock for an instant: shared, so that two who look at once do not take each
+// other for the owner.
+func (d jobDir) tryLock() error {
+	fd, err := open(d.file(fileLock), unix.O_RDWR|unix.O_NONBLOCK)
 	if err != nil {
-		return false
+		return fs.ErrNotExist // whatever it is, nobody holds it
 	}
 	defer unix.Close(fd)
-	// Shared, so that two who look at once do not take each other for the owner.
-	err = flock(fd, unix.LOCK_SH|unix.LOCK_NB)
-	return err != nil && (errors.Is(err, unix.EWOULDBLOCK) || d.ownerLives())
+	return flock(fd, unix.LOCK_SH|unix.LOCK_NB)
 }
 
 // ownerLives judges by pid, start time and boot: only where flock cannot tell.

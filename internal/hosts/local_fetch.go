@@ -71,11 +71,11 @@ func (w Want) split(found []artifact) (home, keep []artifact) {
 	return home, keep
 }
 
-// named are the files among found that have these names.
+// named are the files among found that have these names, and can be had.
 func named(found []artifact, names []string) []artifact {
 	var out []artifact
 	for _, a := range found {
-		if a.mode.IsRegular() && slices.Contains(names, a.name) {
+		if a.mode.IsRegular() && a.fits && slices.Contains(names, a.name) {
 			out = append(out, a)
 		}
 	}
@@ -155,7 +155,7 @@ func fetchArtifacts(ctx context.Context, found []artifact, to string, limit int6
 			continue
 		}
 		switch err := f.bring(tmp, !many); {
-		case errors.Is(err, os.ErrPermission): // not ours to read
+		case outOfReach(err):
 			left = append(left, f.name)
 			continue
 		case err != nil:
@@ -245,27 +245,12 @@ func listArtifacts(out string) ([]artifact, error) {
 			return err
 		}
 		for _, e := range entries {
-			info, err := e.Info()
-			if err != nil {
-				return err
+			a, err := newArtifact(out, path.Join(rel, e.Name()), e)
+			if err == nil && a.mode.IsDir() {
+				err = walk(a.name)
 			}
-			a := artifact{root: out, name: path.Join(rel, e.Name()), mode: info.Mode(), fits: true}
-			switch {
-			case a.mode.IsRegular():
-				a.size = info.Size()
-			case a.mode.IsDir():
-				err := walk(a.name)
-				a.fits = !errors.Is(err, os.ErrPermission)
-				if err != nil && a.fits {
-					return err
-				}
-			case a.mode&fs.ModeSymlink != 0:
-				if a.link, err = os.Readlink(out + "/" + a.name); err != nil {
-					return err
-				}
-				a.fits = staysInside(a.name, a.link)
-			default:
-				a.fits = false
+			if a.fits = a.fits && err == nil; err != nil && !outOfReach(err) {
+				return err
 			}
 			found = append(found, a)
 		}
@@ -276,6 +261,31 @@ func listArtifacts(out string) ([]artifact, error) {
 	}
 	sort.Slice(found, func(i, j int) bool { return found[i].name < found[j].name })
 	return found, nil
+}
+
+// newArtifact looks at one entry of a directory.
+func newArtifact(root, name string, e os.DirEntry) (artifact, error) {
+	a := artifact{root: root, name: name, mode: e.Type()}
+	info, err := e.Info()
+	if err != nil {
+		return a, err
+	}
+	switch a.mode = info.Mode(); {
+	case a.mode.IsRegular():
+		a.size, a.fits = info.Size(), true
+	case a.mode.IsDir():
+		a.fits = true
+	case a.mode&fs.ModeSymlink != 0:
+		a.link, err = os.Readlink(root + "/" + name)
+		a.fits = staysInside(name, a.link)
+	}
+	return a, err
+}
+
+// outOfReach is an error of one artifact that says nothing of the others: it is not ours to read, or lies so deep that no
+// path leads there, here or where it would come home.
+func outOfReach(err error) bool {
+	return errors.Is(err, os.ErrPermission) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
 // readDir reads a directory that the job may have shut.

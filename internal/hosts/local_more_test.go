@@ -277,3 +277,33 @@ func TestNoSupervisor(t *testing.T) {
 		t.Errorf("got %+v", exit)
 	}
 }
+
+// What was not found is told with where it was looked for, whatever way the program was started.
+func TestAProgramThatIsNotFoundIsToldWithThePath(t *testing.T) {
+	t.Parallel()
+	for name, way := range map[string]func(*hosts.LocalConfig){
+		"direct":  nil,
+		"script":  func(c *hosts.LocalConfig) { c.Shell = "sh" },
+		"prelude": func(c *hosts.LocalConfig) { c.Prelude = []string{`PATH="/of/the/prelude:$PATH"`} },
+	} {
+		l := newLocal(t, way)
+		job := hosts.Job{ID: "job", Argv: []string{"no-such-program"}, Env: []string{"PATH=/nowhere:/usr/bin:/bin"}}
+		if name == "prelude" {
+			job.Env = nil
+		}
+		exit, log := run(t, l, job)
+		if exit.Code != 127 || !strings.Contains(log, "no-such-program") {
+			t.Errorf("%s: %+v, %q", name, exit, log)
+		}
+		if want := map[bool]string{true: "/of/the/prelude:", false: "/nowhere:/usr/bin:/bin"}[name == "prelude"]; !strings.HasPrefix(exit.Path, want) {
+			t.Errorf("%s: PATH %q", name, exit.Path)
+		}
+		if exit, _ := run(t, l, sh("fine", "exit 0")); exit.Path != "" {
+			t.Errorf("%s: %+v", name, exit)
+		}
+	}
+	l := newLocal(t, nil) // in a shell of its own
+	if exit, _ := run(t, l, sh("inner", "no-such-program")); exit.Code != 127 || exit.Path != os.Getenv("PATH") {
+		t.Errorf("%+v", exit)
+	}
+}

@@ -275,7 +275,7 @@ func (d jobDir) takeOut(why string) (bool, error) {
 	if _, ok := d.readOwner(); ok {
 		return false, nil
 	}
-	if _, ok := d.readExit(); ok {
+	if _, ok := d.readRecord(); ok {
 		return false, nil
 	}
 	return true, d.bury(why)

@@ -89,7 +89,7 @@ func (l *Local) recycle(dir string) bool {
 
 // clean empties a directory of what its job left. False: there is more than that, or the job's end is not certain.
 func (d jobDir) clean() bool {
-	if e, ok := d.readExit(); !ok || e.End != Exited {
+	if e, ok := d.readRecord(); !ok || e.End != Exited {
 		return false
 	}
 	for _, sub := range []string{dirOut, dirTree} {
@@ -109,7 +109,7 @@ func (d jobDir) clean() bool {
 		case name == fileJob || name == filePID || name == fileParams:
 			err = errors.Join(err, os.Truncate(d.file(name), 0))
 		case name == fileLock: // it is empty, and has to be the same file for whoever still looks at it
-		case name == fileLog || name == fileBeat || strings.HasPrefix(name, fileAsk):
+		case name == fileLog || name == fileBeat || name == filePath || strings.HasPrefix(name, fileAsk):
 			err = errors.Join(err, os.Remove(d.file(name))) // the log may have a second name by now
 		default:
 			return false

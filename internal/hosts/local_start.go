@@ -158,18 +158,17 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0 || j.GPUs != nil, j.Argv))
 }
 
-// makeNamed makes the directories that Place promised beyond the job's own and that the job is told of.
+// makeNamed makes the checkpoint directory that Place promised and that the job is told of. That of a setup is made by
+// the setup: an empty one would look like what it had made.
 func (l *Local) makeNamed(env []string) error {
+	base := filepath.Join(l.home, dirCheckpoints)
 	for _, nv := range env {
 		_, value, _ := strings.Cut(nv, "=")
-		for _, sub := range []string{dirCheckpoints, dirSetup} {
-			base := filepath.Join(l.home, sub)
-			if value != base && !strings.HasPrefix(value, base+"/") || strings.Contains(value, "/../") {
-				continue
-			}
-			if err := os.MkdirAll(value, 0o700); err != nil {
-				return err
-			}
+		if value != base && !strings.HasPrefix(value, base+"/") || strings.Contains(value, "/../") {
+			continue
+		}
+		if err := os.MkdirAll(value, 0o700); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -264,7 +264,7 @@ func openRegular(path string) (*os.File, error) {
 	if errors.Is(err, unix.EACCES) && regular(path) && os.Chmod(path, 0o600) == nil {
 		fd, err = open(path, unix.O_RDONLY|unix.O_NONBLOCK)
 	}
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {

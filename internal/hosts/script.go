@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -33,6 +34,9 @@ func script(dir, controller string, prelude []string, hasEnv bool, argv []string
 	}
 	if hasEnv {
 		fmt.Fprintf(&b, ". /dev/fd/%d\nexec %d<&-\n", envDescriptor, envDescriptor)
+	}
+	if !strings.HasPrefix(argv[0], "-") { // nothing of it costs a process
+		fmt.Fprintf(&b, "command -v %s >/dev/null 2>&1 || printf %%s \"$PATH\" 2>/dev/null >%s\n", Quote(argv[0]), Quote(filepath.Dir(dir)+"/"+filePath))
 	}
 	b.WriteString("exec")
 	if strings.HasPrefix(argv[0], "-") {

@@ -147,18 +147,23 @@ func (e environment) with(more []string) []string {
 	return list
 }
 
-// lookPath finds a program as exec does; "" leaves it to the shell, which also has the words for what is wrong.
-func lookPath(name string, env []string) string {
-	if name == "" || strings.Contains(name, "/") {
-		return name
-	}
-	var path string
+// pathOf is the PATH of an environment.
+func pathOf(env []string) string {
+	path := ""
 	for _, nv := range env {
 		if v, ok := strings.CutPrefix(nv, "PATH="); ok {
 			path = v
 		}
 	}
-	for dir := range strings.SplitSeq(path, ":") {
+	return path
+}
+
+// lookPath finds a program as exec does; "" leaves it to the shell, which also has the words for what is wrong.
+func lookPath(name string, env []string) string {
+	if name == "" || strings.Contains(name, "/") {
+		return name
+	}
+	for dir := range strings.SplitSeq(pathOf(env), ":") {
 		if !strings.HasPrefix(dir, "/") {
 			return "" // relative to the job's directory, not to ours
 		}

@@ -137,7 +137,7 @@ func (s *supervisor) take(o order) {
 		return
 	}
 	_, started := o.dir.readOwner()
-	_, ended := o.dir.readExit()
+	_, ended := o.dir.readRecord()
 	var g *grip
 	if !started && !ended {
 		if o.GPU != nil {

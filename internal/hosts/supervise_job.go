@@ -31,6 +31,9 @@ type run struct {
 	kept     []int // descriptors that what is started keeps: a lock lasts as long as anything of the step does
 	crew     crew
 	pidFile  int
+	owns     string    // what was written to it
+	why      string    // why the job is ended; "" if it is not
+	at       string    // the step that failed or was ended; "" is the command
 	started  time.Time // monotonic too
 	began    time.Time // the step that runs
 	limit    time.Duration
@@ -68,7 +71,7 @@ func (s *supervisor) run(o order, g *grip) error {
 	if r.tmp, err = open(o.dir.file(fileExitTmp), unix.O_WRONLY|unix.O_CREAT); err != nil {
 		return err
 	}
-	defer unix.Close(r.tmp)
+	defer func() { _ = unix.Close(r.tmp) }() // it may be another one by then
 	if err := writeAll(r.tmp, []byte(strings.Repeat(" ", exitTmpPadding))); err != nil {
 		return err
 	}
@@ -82,11 +85,9 @@ func (s *supervisor) run(o order, g *grip) error {
 	}
 	envs[stepCommand] = env
 	defer closeAll(envs)
-	var script []byte // of the evaluation, before anything of the job can change it
-	if o.Evaluate != nil {
-		if script, err = os.ReadFile(o.dir.file(stepEvaluate)); err != nil {
-			return err
-		}
+	mine, err := o.readings()
+	if err != nil {
+		return err
 	}
 	if err := r.showGPUs(envs); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (s *supervisor) run(o order, g *grip) error {
 	defer unix.Close(r.pidFile)
 	r.started = time.Now()
 	me := owner{identity: s.self, started: r.started}
-	if err := writeAll(r.pidFile, me.line()); err != nil {
+	if err := r.owner(me.line()); err != nil {
 		_ = os.Remove(o.dir.file(filePID))
 		return err
 	}
@@ -110,10 +111,10 @@ func (s *supervisor) run(o order, g *grip) error {
 	}
 	r.command(envs[stepCommand])
 	if o.Evaluate != nil && r.code == 0 && !r.asked {
-		r.evaluate(envs[stepEvaluate], script)
+		r.evaluate(envs[stepEvaluate], mine)
 	}
 	if g != nil && r.code != 0 && !r.asked && !s.spent && g.fellOff() {
-		_ = writeSmall(r.dir.file(fileStop), []byte(stopGPULost)) // else it failed, which is true too
+		r.why = stopGPULost
 	}
 	err = r.record()
 	if err == nil && r.code == 0 && !r.asked && len(o.Checkpoint) > 0 {
@@ -134,7 +135,7 @@ func (r *run) command(env int) {
 		r.code = 127
 		return
 	}
-	_ = writeAll(r.pidFile, fmt.Appendf(nil, "%d\n", main))
+	_ = r.owner(fmt.Appendf(nil, "%d\n", main))
 	r.crew.main = main
 	r.follow(main)
 }
@@ -303,15 +304,12 @@ func (r *run) logSize() int64 {
 	return st.Size
 }
 
-// end begins to end the job, for a reason that is on disk first.
+// end begins to end the job.
 func (r *run) end(why string) {
 	if r.over || r.stopping {
 		return
 	}
-	r.asked = true
-	if err := writeSmall(r.dir.file(fileStop), []byte(why)); err != nil {
-		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
-	}
+	r.asked, r.why = true, why
 	r.term(r.grace())
 }
 
@@ -340,20 +338,4 @@ func (r *run) beat() {
 			l.touch()
 		}
 	}
-}
-
-// record writes the exit file: room first, then content, to disk, then its name.
-func (r *run) record() error {
-	line := exitLine(r.code, r.took, r.logSize())
-	if _, err := unix.Pwrite(r.tmp, line, 0); err != nil {
-		return err
-	}
-	if err := unix.Fsync(r.tmp); err != nil {
-		return err
-	}
-	err := os.Rename(r.dir.file(fileExitTmp), r.dir.file(fileExit))
-	if errors.Is(err, os.ErrPermission) && os.Chmod(string(r.dir), 0o700) == nil { // the job shut its directory, and us out
-		err = os.Rename(r.dir.file(fileExitTmp), r.dir.file(fileExit))
-	}
-	return err
 }

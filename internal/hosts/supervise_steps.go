@@ -10,9 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPause is how often a supervisor looks whether the setup of another one is over.
-const lockPause = 50 * time.Millisecond
-
 // stepEnvs opens the environments of the steps before anything of the job runs: none of it finds them.
 func (o order) stepEnvs() (map[string]int, error) {
 	envs := map[string]int{}
@@ -51,49 +48,17 @@ func closeIf(fd int) error {
 	return unix.Close(fd)
 }
 
-// setup runs the setup of the job, unless that was done before. False: the job ends here.
-func (r *run) setup(env int) bool {
-	dir := string(r.Setup.Dir)
-	lock, err := open(dir+".lock", unix.O_RDWR|unix.O_CREAT)
-	if err != nil {
-		return r.broken(stepSetup, err)
-	}
-	defer unix.Close(lock)
-	for errors.Is(flock(lock, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
-		if r.heed(); r.asked {
-			r.code = 128 + int(unix.SIGTERM)
-			return false
-		}
-		time.Sleep(lockPause)
-	}
-	if _, err := os.Stat(dir + doneSuffix); err == nil {
-		return true
-	}
-	if err := errors.Join(removeAll(dir), os.MkdirAll(dir, 0o700)); err != nil { // half of one is none
-		return r.broken(stepSetup, err)
-	}
-	r.kept = []int{lock}
-	ok := r.step(stepSetup, env, r.Setup.Time)
-	if r.kept = nil; !ok {
-		return false
-	}
-	if err := writeSmall(dir+doneSuffix, nil); err != nil {
-		return r.broken(stepSetup, err)
-	}
-	return true
-}
-
 // errUnending ends a job at a step: whoever waits for what was left would wait for the children of the next step too.
 var errUnending = errors.New("something that was started does not end, not even when it is killed")
 
 // evaluate measures what the command left, when all of it is gone: what it says is what counts.
-func (r *run) evaluate(env int, script []byte) {
+func (r *run) evaluate(env int, mine map[string][]byte) {
 	if r.s.spent {
 		r.broken(stepEvaluate, errUnending)
 		return
 	}
 	dir := r.dir.file(dirEval)
-	err := r.restore(script)
+	err := r.restore(mine)
 	var t Tree
 	if err == nil {
 		t, err = untouchedTree(string(r.Evaluate.Tree), r.Evaluate.SHA256)
@@ -123,18 +88,45 @@ func (r *run) evaluate(env int, script []byte) {
 	r.step(stepEvaluate, env, r.Evaluate.Time)
 }
 
-// restore makes the files of the evaluation what they were before the command ran, which lay beside them: its script, and
+// readings are the files of the job that its evaluation reads, before anything of the job can change them.
+func (o order) readings() (map[string][]byte, error) {
+	mine := map[string][]byte{}
+	if o.Evaluate == nil {
+		return mine, nil
+	}
+	for _, name := range []string{stepEvaluate, fileParams} {
+		b, err := os.ReadFile(o.dir.file(name))
+		if errors.Is(err, os.ErrNotExist) && name == fileParams {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		mine[name] = b
+	}
+	return mine, nil
+}
+
+// restore makes the files of the evaluation what they were before the command ran, which lay beside them, and there is
 // no log yet.
-func (r *run) restore(script []byte) error {
-	name := r.dir.file(stepEvaluate)
-	if err := errors.Join(removeAll(r.dir.file(stepEvaluate+logSuffix)), removeAll(name)); err != nil {
+func (r *run) restore(mine map[string][]byte) error {
+	if err := removeAll(r.dir.file(stepEvaluate + logSuffix)); err != nil {
 		return err
 	}
-	fd, err := open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-	if err != nil {
-		return err
+	for name, text := range mine {
+		path := r.dir.file(name)
+		if err := removeAll(path); err != nil {
+			return err
+		}
+		fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(writeAll(fd, text), unix.Close(fd)); err != nil {
+			return err
+		}
 	}
-	return errors.Join(writeAll(fd, script), unix.Close(fd))
+	return nil
 }
 
 // into puts a file below dir, over one of the tree, never through a link.
@@ -166,19 +158,13 @@ func (a artifact) into(dir string) error {
 
 // broken ends the job at a step that could not even be started. It returns false.
 func (r *run) broken(step string, err error) bool {
-	r.enter(step)
+	r.at = step
 	if log, lerr := r.stepLog(step); lerr == nil {
 		fmt.Fprintf(fdWriter(log), "xrun: %s: %v\n", step, err)
 		_ = unix.Close(log)
 	}
 	r.code = 1
 	return false
-}
-
-func (r *run) enter(step string) {
-	if err := writeSmall(r.dir.file(fileStep), []byte(step)); err != nil {
-		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
-	}
 }
 
 func (r *run) stepLog(step string) (int, error) {
@@ -192,7 +178,7 @@ func (r *run) step(name string, env int, limit time.Duration) bool {
 		return r.broken(name, err)
 	}
 	defer unix.Close(log)
-	r.enter(name)
+	r.at = name
 	took, main := r.took, r.crew.main
 	began := r.began
 	r.begin(limit, 0)
@@ -202,7 +188,7 @@ func (r *run) step(name string, env int, limit time.Duration) bool {
 		r.code = 127
 		return false
 	}
-	_ = writeAll(r.pidFile, fmt.Appendf(nil, "%d\n", pid))
+	_ = r.owner(fmt.Appendf(nil, "%d\n", pid))
 	r.crew.main = pid
 	r.follow(pid)
 	r.took, r.crew.main, r.began = took, main, began
@@ -210,7 +196,7 @@ func (r *run) step(name string, env int, limit time.Duration) bool {
 		return r.broken(name, errUnending)
 	}
 	if r.code == 0 && !r.asked {
-		_ = os.Remove(r.dir.file(fileStep))
+		r.at = ""
 	}
 	return r.code == 0 && !r.asked
 }

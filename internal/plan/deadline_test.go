@@ -32,6 +32,19 @@ func TestADeadlineIsTheNextTimeOfDayOrADuration(t *testing.T) {
 			t.Errorf("%s at %s: %v, %v", c.deadline, c.now, got, err)
 		}
 	}
+	// In the autumn night half past one comes twice. A deadline that is the second one may be the next night's, never the first.
+	newYork, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := time.Date(2026, 11, 1, 5, 30, 0, 0, time.UTC).In(newYork)
+	for _, after := range []time.Duration{-45 * time.Minute, -15 * time.Minute, 15 * time.Minute, 45 * time.Minute, 75 * time.Minute} {
+		now := first.Add(after)
+		got, err := ParseDeadline("01:30", now)
+		if err != nil || !got.After(now) || got.Sub(now) > 25*time.Hour || got.Format("15:04") != "01:30" {
+			t.Errorf("01:30 at %s: %v, %v", now, got, err)
+		}
+	}
 	for _, bad := range []string{"", "24:00", "7", "7:60", "-1h", "0s", "morning", "07:30:00"} {
 		if got, err := ParseDeadline(bad, at("2026-01-10 23:00")); err == nil {
 			t.Errorf("%q: %v", bad, got)
