@@ -67,7 +67,8 @@ func (r *run) waits(e *experimentState) bool {
 
 func (e *experimentState) over() bool { return len(e.pending) == 0 && e.inFlight == 0 }
 
-// choose finds what each task of an experiment starts from, once all is there, and says of each why it cannot start.
+// choose finds what each task of an experiment starts from, once all is there, and says of each why it cannot start. One
+// that runs on its host already has what it started from, and is asked when it comes back to be tried again.
 func (r *run) choose(e *experimentState) (why map[*task]string) {
 	if e.chosen || len(e.spec.Inputs) == 0 || r.waits(e) {
 		return nil
@@ -75,6 +76,9 @@ func (r *run) choose(e *experimentState) (why map[*task]string) {
 	e.chosen = true
 	why = map[*task]string{}
 	for _, t := range e.pending {
+		if t.adopt != nil || t.inputs != nil {
+			continue
+		}
 		t.inputs = map[string]string{}
 		for _, name := range sortedKeys(e.spec.Inputs) {
 			file, problem := r.input(e.spec.Inputs[name], t.trial)

@@ -286,6 +286,7 @@ func (r *run) take(res result) error {
 		}
 		r.postpone(t)
 		e.pending = append([]*task{t}, e.pending...)
+		e.chosen = e.chosen && t.inputs != nil
 		r.changed = true
 		e.gate.leave(t)
 		return nil
