@@ -27,6 +27,16 @@ type Ledger struct {
 	closed    bool
 }
 
+// TestOnlyMoment is called by the writer at each moment of a commit, for tests that end the process there: begun, stored,
+// committed, told.
+var TestOnlyMoment func(moment string)
+
+func moment(name string) {
+	if TestOnlyMoment != nil {
+		TestOnlyMoment(name)
+	}
+}
+
 type request struct {
 	events []Event
 	result chan error
@@ -138,6 +148,7 @@ func (l *Ledger) write() {
 func (l *Ledger) answer(batch []request, err error) {
 	if err == nil {
 		l.tell(batch)
+		moment("told")
 	}
 	for _, r := range batch {
 		r.result <- err
@@ -164,14 +175,17 @@ func (l *Ledger) commit(batch []request) error {
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
+	moment("begun")
 	if err := store(ctx, tx, batch); err != nil {
 		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
 		_ = tx.Rollback()
 		return fmt.Errorf("write ledger: %w", err)
 	}
+	moment("stored")
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
+	moment("committed")
 	// SQLite is content with a file that nobody will find again.
 	if now, err := os.Stat(l.name); err != nil || !os.SameFile(now, l.file) {
 		return &GoneError{l.name}
