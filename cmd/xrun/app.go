@@ -156,6 +156,7 @@ func (a *app) fail(err error) int {
 	if e, ok := errors.AsType[*engine.BugError](err); ok {
 		err = &bugError{value: e.Value, stack: e.Stack}
 	}
+	err = a.diskFull(err)
 	body := errorBody{Code: exitError, Kind: "error", Message: err.Error(), Problems: []plan.Problem{}}
 	if e, ok := errors.AsType[interface {
 		error

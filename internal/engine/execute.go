@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/xrun-dev/xrun/internal/hosts"
@@ -51,6 +52,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 			out.Cause, out.Message = string(cause), err.Error()
 			out.Signature = signature(cause, nil, []string{err.Error()})
 			r.redact.outcome(&out)
+			f.full = cause == CauseDiskFull
 			return r.conclude(res, f, out)
 		}
 	}
@@ -140,12 +142,16 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	res.out = out
 	t := res.task
 	bodies := append(f.series(), out)
+	var full error
 	switch p := policy(Cause(out.Cause)); {
 	case f.back, t.recalled.Load() && out.Cause == string(CauseCancelled):
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
 		t.chain = chainAfter(t.exp.spec, f.a.checkpoint, out)
+	case f.full && out.State == ledger.Failed:
+		// The trial is open again: it can do nothing for that, and neither can those behind it.
+		full = fmt.Errorf("attempt %d of %s/%s on host %s: %s: %w", out.Attempt.Attempt, out.Experiment, out.Trial, out.Host, out.Message, hosts.ErrDiskFull)
 	case t.failed.retries(t.exp.spec, out):
 		t.failed, t.last = t.failed.add(out), &out
 		t.chain = chainAfter(t.exp.spec, f.a.checkpoint, out)
@@ -156,6 +162,7 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	}
 	if res.err = errors.Join(f.err, r.append(bodies...)); res.err == nil {
 		f.discard(res.host.host)
+		res.err = full
 	}
 	return res
 }

@@ -156,6 +156,8 @@ type Exit struct {
 	Reason   string // of Stopped: what Stop was given; of Vanished, NeverStarted: what is known
 	// Step is "setup" or "evaluate" where not the command failed or was ended, but that.
 	Step string
+	// DiskFull: where its log and its files lie there was no room when it ended. What they should say may be missing.
+	DiskFull bool
 	// GPUs that it had. PeakGPUMB is the most memory that was seen in use on one of them, GPUUtilMean their utilisation
 	// in percent; nil: not known.
 	GPUs                   []GPU

@@ -27,6 +27,7 @@ const (
 	fileStop       = "stop"        // why it was ended, written before anything is signalled
 	fileAsk        = "stop.ask"    // what Stop wants; the supervisor makes it fileStop when it acts
 	fileParams     = "params.json" // the parameters
+	fileFull       = "full"        // there if its disk had no room when it ended
 	fileStep       = "step"        // which step runs, or ran last: setup or evaluate; none: the command
 	dirOut         = "out"         // artifacts
 	dirTree        = "tree"        // the working directory
@@ -120,6 +121,8 @@ func (d jobDir) readExit() (Exit, bool) {
 	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
 		e.Step = string(step)
 	}
+	_, err = os.Lstat(d.file(fileFull))
+	e.DiskFull = err == nil
 	d.addGPUs(&e)
 	return e, true
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -53,6 +54,39 @@ func (e *GoneError) Error() string {
 // Hint says what is left to do.
 func (e *GoneError) Hint() string {
 	return "put it back (what it had recorded is in it), or run again; nothing more is started now"
+}
+
+// A FullError is a ledger that cannot be written, or read by who writes, because its disk has no room.
+type FullError struct {
+	Path string
+	Err  error
+}
+
+// Error says so.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("ledger %s: no space left on its disk (%v)", e.Path, e.Err)
+}
+
+// Unwrap is the error of the disk.
+func (e *FullError) Unwrap() []error { return []error{e.Err, syscall.ENOSPC} }
+
+// noSpace is err, as a FullError if that is what it is. SQLite tells it by name where a page does not fit; that the index of
+// its log or a journal cannot be made is an error like many, and the disk has to be asked.
+func noSpace(path string, err error) error {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return &FullError{path, err}
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		var fs syscall.Statfs_t
+		if syscall.Statfs(filepath.Dir(path), &fs) == nil && fs.Blocks > 0 && uint64(fs.Bavail)*uint64(fs.Bsize) < 1<<20 {
+			return &FullError{path, err}
+		}
+	}
+	return err
 }
 
 // A VersionError is a ledger that another version of xrun wrote.
@@ -154,7 +188,7 @@ func probe(ctx context.Context, db *sql.DB, path string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("open ledger %s: %w", path, err)
+		return fmt.Errorf("open ledger %s: %w", path, noSpace(path, err))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	}
 	if !exists {
 		if err := create(ctx, path); err != nil {
-			return nil, fmt.Errorf("create ledger %s: %w", path, err)
+			return nil, fmt.Errorf("create ledger %s: %w", path, noSpace(path, err))
 		}
 	}
 	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_txlock=immediate")
@@ -64,7 +64,7 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	}
 	// After a look at the file, because it changes one.
 	if err := setJournal(ctx, db, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, noSpace(path, err)), db.Close())
 	}
 	file, err := os.Stat(path)
 	if err != nil {
@@ -173,17 +173,17 @@ func (l *Ledger) commit(batch []request) error {
 	ctx := context.Background() // a commit that has begun is not given up
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+		return fmt.Errorf("write ledger: %w", noSpace(l.name, err))
 	}
 	moment("begun")
 	if err := store(ctx, tx, batch); err != nil {
 		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
 		_ = tx.Rollback()
-		return fmt.Errorf("write ledger: %w", err)
+		return fmt.Errorf("write ledger: %w", noSpace(l.name, err))
 	}
 	moment("stored")
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+		return fmt.Errorf("write ledger: %w", noSpace(l.name, err))
 	}
 	moment("committed")
 	// SQLite is content with a file that nobody will find again.

@@ -1,4 +1,5 @@
 # job.sh EXPERIMENT I [MODEL]: every start and every end is a line in $RAN/log.
+set -e
 echo "start $1.$2" >>"$RAN/log"
 sleep 0.$(($2 % 3))4
 case $1 in
