@@ -55,5 +55,5 @@ func (l *Ledger) refer(ctx context.Context, into map[string][]string, query stri
 		}
 		into[k] = append(into[k], v)
 	}
-	return rows.Err()
+	return rowsError(rows)
 }
