@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -55,7 +57,9 @@ func (l *lab) report() any {
 	if err != nil || len(found) == 0 {
 		l.Fatalf("no report: %v", err)
 	}
-	b, err := os.ReadFile(found[len(found)-1]) // ids sort by time
+	// Ids sort by time, but a run that does not know of the one before may be of the same second.
+	newest := slices.MaxFunc(found, func(a, b string) int { return written(l.T, a).Compare(written(l.T, b)) })
+	b, err := os.ReadFile(newest)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -64,6 +68,15 @@ func (l *lab) report() any {
 		l.Fatal(err)
 	}
 	return timeless(v)
+}
+
+func written(t *testing.T, name string) time.Time {
+	t.Helper()
+	fi, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi.ModTime()
 }
 
 // sameReport compares the report with that of a run to which nothing happened.
