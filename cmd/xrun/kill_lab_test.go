@@ -30,7 +30,9 @@ type lab struct {
 	dir   string // of the spec
 	state string
 	cache string
-	ran   string         // where the programs leave their lines
+	ran   string // where the programs leave their lines
+	env   []string
+	tags  []string
 	hurt  map[string]int // by trial: how many of its supervisors were killed
 	runs  int            // started with `xrun run`
 	lives int            // processes that were ended
@@ -71,9 +73,10 @@ func soaking(few, all int) int {
 
 // xrun is a command of its own process.
 func (l *lab) xrun(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], append([]string{"--state", l.state}, args...)...)
+	cmd := exec.Command(os.Args[0], slices.Concat([]string{"--state", l.state}, l.tags, args)...)
 	cmd.Args[0], cmd.Dir = "xrun", l.dir
 	cmd.Env = append(os.Environ(), "RAN="+l.ran, "XDG_CACHE_HOME="+l.cache, "XDG_CONFIG_HOME="+filepath.Join(l.dir, "none"), "CUE_REGISTRY=none", "HOME="+l.dir)
+	cmd.Env = append(cmd.Env, l.env...)
 	return cmd
 }
 
@@ -105,7 +108,7 @@ func (l *lab) life(cmd *exec.Cmd, befall ...func(pid int)) end {
 	} else if ok && !exit.Exited() && exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		l.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.Bytes())
 	}
-	l.Logf("xrun %s: exit code %d", strings.Join(cmd.Args[3:], " "), cmd.ProcessState.ExitCode())
+	l.Logf("xrun %s: exit code %d", strings.Join(cmd.Args[3+len(l.tags):], " "), cmd.ProcessState.ExitCode())
 	e := end{cmd.ProcessState.ExitCode(), stderr.String(), stdout.Bytes()}
 	if strings.Contains(e.said, "a bug in xrun") || strings.Contains(e.said, "goroutine ") {
 		l.Fatalf("%v: exit code %d\n%s", cmd.Args, e.code, e.said)

@@ -221,7 +221,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	_ = f.clean.Close() // heard does not fail
+	_ = f.clean.Close()                                                            // heard does not fail
 	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128 || exit.DiskFull) // its last line may be half of one
 	f.climb.close()
 	brought, ferr := f.fetch(ctx, h, state)
