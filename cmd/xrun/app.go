@@ -39,7 +39,8 @@ type app struct {
 	now            func() time.Time
 	log            hclog.Logger
 	asJSON         bool
-	told           bool // an error, on stderr
+	told           bool   // an error, on stderr
+	writes         string // the state directory that the command works in
 	globals
 	color bool
 }
@@ -156,6 +157,7 @@ func (a *app) fail(err error) int {
 	if e, ok := errors.AsType[*engine.BugError](err); ok {
 		err = &bugError{value: e.Value, stack: e.Stack}
 	}
+	err = a.setAside(a.diskFull(err))
 	body := errorBody{Code: exitError, Kind: "error", Message: err.Error(), Problems: []plan.Problem{}}
 	if e, ok := errors.AsType[interface {
 		error

@@ -224,7 +224,7 @@ func (g *garbage) jobs(used *ledger.Used) error {
 		},
 		Checkpoint: func(name string) bool {
 			run, _, _ := strings.Cut(name, ".")
-			return unfinished(run)
+			return unfinished(run) || slices.ContainsFunc(used.Checkpoints[name], unfinished)
 		},
 		Setup: func(key string) bool { return len(used.Setups[key]) == 0 || g.stays(used.Setups[key]) },
 	})

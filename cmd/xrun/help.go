@@ -135,6 +135,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
 <state>/runs/<run>/report.md           for people
 <state>/runs/<run>/report.json         for programs
 <state>/runs/<run>/junit.xml           for a CI system
+<state>/ledger.db.damaged-N           one that was damaged and moved aside; a new one is made of the files of events
 <state>/runs/<run>/events.jsonl        one event a line (xrun help events)
 <state>/runs/<run>/<experiment>/<trial>/attempt-N/{log,result.json,artifacts/…}
                                        <trial> begins with its values and ends with its id

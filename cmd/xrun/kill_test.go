@@ -1,110 +1,81 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"fmt"
 	"testing"
 	"time"
 )
 
-const killSpec = `package nap
-
-hosts: local: {kind: "local", slots: 3}
-
-experiments: nap: {
-	command: ["sh", "-c", "echo $1.$2 >>$RAN; sleep 0.$2; echo score=0.$1", "nap", "{i}", "{j}"]
-	objective: {metric: "score", direction: "maximize"}
-	sweep: grid: {i: [1, 2, 3, 4, 5, 6, 7, 8], j: [0, 1, 2]}
-}
-`
-
-// TestKilledAtAnyInstantNothingIsLostAndNothingRunsTwice kills xrun with -9 at random instants, goes on with resume or
-// with a new run, and is killed again, until one comes through. Every trial's program was started exactly once.
+// TestKilledAtAnyInstantNothingIsLostAndNothingRunsTwice kills xrun with -9 at random instants and at moments of its
+// ledger, goes on with resume or with a new run, and is killed again, until one comes through. Supervisors are killed on
+// the way too. Every trial has one result, no program that came to its end was started again, and the report is that of a
+// run to which nothing happened.
 func TestKilledAtAnyInstantNothingIsLostAndNothingRunsTwice(t *testing.T) {
-	rounds := 1
-	if os.Getenv("XRUN_SOAK") != "" {
-		rounds = 40
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for range rounds {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "nap.cue"), []byte(killSpec), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		xrun := func(args ...string) *exec.Cmd {
-			cmd := exec.Command(os.Args[0], append([]string{"--state", filepath.Join(dir, "state")}, args...)...)
-			cmd.Args[0], cmd.Dir = "xrun", dir
-			cmd.Env = append(os.Environ(), "RAN="+filepath.Join(dir, "state", "ran"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "XDG_CONFIG_HOME="+filepath.Join(dir, "none"))
-			return cmd
-		}
-		args, kills := []string{"run", "-q", "nap.cue"}, 0
-		// Longer each time: on a slow machine no more than the start might fit in.
-		for !finished(t, xrun(args...), time.Duration((20+rng.IntN(700))*(4+kills)/4)*time.Millisecond) {
-			kills++
-			args = []string{"run", "-q", "nap.cue"}
-			if bytes.Contains(output(t, xrun("runs")), []byte("nap")) && rng.IntN(3) > 0 {
-				args = []string{"resume", "-q"}
-			}
-		}
-		ran, err := os.ReadFile(filepath.Join(dir, "state", "ran"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts := map[string]int{}
-		for _, line := range strings.Fields(string(ran)) {
-			counts[line]++
-		}
-		for trial, n := range counts {
-			if n != 1 {
-				t.Errorf("after %d kills: the program of trial %s was started %d times", kills, trial, n)
-			}
-		}
-		if len(counts) != 24 {
-			t.Errorf("after %d kills: %d of 24 trials ran", kills, len(counts))
+	t.Parallel()
+	want := unharmed(t, "kill")
+	for kills := 0; kills < soaking(20, 220); {
+		l := newLab(t, "kill")
+		l.throughKills()
+		l.onceEach()
+		l.oneResultEach(40)
+		l.sameReport(want)
+		kills += l.lives
+		if t.Failed() {
+			return
 		}
 	}
 }
 
-// output runs cmd to its end. One that hangs is made to tell where.
-func output(t *testing.T, cmd *exec.Cmd) []byte {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+// throughKills starts xrun until one comes to its end.
+func (l *lab) throughKills() {
+	l.Helper()
+	again := l.rng.IntN(2) // of some labs with resume alone
+	for {
+		args := []string{"run", "-q"}
+		if began(l) && l.rng.IntN(3) >= again {
+			args = []string{"resume", "-q"}
+		} else {
+			l.runs++
+		}
+		if e := l.mishap(args); e.code == 3 {
+			return
+		} else if e.code != -1 {
+			l.Fatalf("xrun %v: exit code %d\n%s", args, e.code, e.said)
+		}
+		l.lives++
 	}
-	quit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // it is no matter if it ended meanwhile
-	defer quit.Stop()
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.Bytes())
-	}
-	return stdout.Bytes()
 }
 
-// finished runs cmd and kills it after a while; it reports whether cmd came to its end before that.
-func finished(t *testing.T, cmd *exec.Cmd, after time.Duration) bool {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+// began reports whether there is a run to resume.
+func began(l *lab) bool {
+	e := l.life(l.xrun("runs", "-o", "json"))
+	if e.code != 0 {
+		l.Fatalf("xrun runs: exit code %d\n%s", e.code, e.said)
 	}
-	kill := time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) // one that ended meanwhile is no matter
-	err := cmd.Wait()
-	kill.Stop()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == -1 {
-		return false
+	return reRun.Match(e.stdout)
+}
+
+// mishap is a life that may end early. Each is granted more than the one before: on a slow machine no more than the start
+// might fit in.
+func (l *lab) mishap(args []string) end {
+	l.Helper()
+	grown := 4 + l.lives
+	cmd := l.xrun(args...)
+	var befall []func(int)
+	switch l.rng.IntN(5) {
+	case 0, 1:
+		befall = append(befall, killAfter(time.Duration(20+l.rng.IntN(600))*time.Millisecond*time.Duration(grown)/4))
+	case 2: // its supervisors first
+		before, after := time.Duration(100+l.rng.IntN(300))*time.Millisecond, time.Duration(l.rng.IntN(400))*time.Millisecond*time.Duration(grown)/4
+		befall = append(befall, func(pid int) {
+			time.Sleep(before)
+			l.killSupervisor("steps", "fails")
+			killAfter(after)(pid)
+		})
+	default:
+		moment := []string{"begun", "stored", "committed", "told"}[l.rng.IntN(4)]
+		at := fmt.Sprintf("%s %d", moment, 1+l.rng.IntN(6*grown))
+		cmd.Env = append(cmd.Env, "XRUN_TEST_KILL="+at)
 	}
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.Bytes())
-	}
-	return true
+	return l.life(cmd, befall...)
 }

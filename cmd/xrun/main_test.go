@@ -12,12 +12,17 @@ import (
 
 	cue "cuelang.org/go/cmd/cue/cmd"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/xrun-dev/xrun/internal/ledger"
 )
 
 func TestMain(m *testing.M) {
 	// A /proc and a /dev of the test's own, for what is on a machine and what is not.
 	if root := os.Getenv("XRUN_TEST_ROOT"); root != "" {
 		testOnlyRoot = root
+	}
+	if at := os.Getenv("XRUN_TEST_KILL"); at != "" {
+		ledger.TestOnlyMoment = killAt(at)
 	}
 	// The program starts itself again as a supervisor; here the program is the test binary.
 	if len(os.Args) == 2 && os.Args[1] == superviseArg {

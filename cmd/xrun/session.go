@@ -67,11 +67,14 @@ func (a *app) open(ctx context.Context, state, overlap string) (*session, error)
 	if err != nil {
 		return nil, err
 	}
+	a.writes = state
 	l, err := ledger.Open(ctx, state)
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
+	a.sayRecovered(l)
 	s := &session{app: a, state: state, lock: lock, ledger: l, code: checkpoint.Store{Dir: filepath.Join(state, "code")}}
+	l.Listen(s.others)
 	if err := s.recordSkips(ctx); err != nil {
 		s.close()
 		return nil, err

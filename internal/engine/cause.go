@@ -69,7 +69,7 @@ var Policies = []Policy{
 	{Cause: CauseMetricError, Blame: BlameCode, Seen: "the objective was printed with something that is not a whole number", Then: "failed"},
 	{Cause: CauseDiverged, Blame: BlameCode, Seen: "the objective is nan or inf", Then: "failed (never best, never in a mean), " + asked},
 	{Cause: CauseSync, Blame: BlameHost, Seen: "the code or the job could not be put on the host", Then: elsewhere},
-	{Cause: CauseDiskFull, Blame: BlameHost, Seen: "no space left on the host", Then: elsewhere},
+	{Cause: CauseDiskFull, Blame: BlameHost, Seen: "no space left on the host", Then: elsewhere + "; where the host itself has no room the run ends, and a resume tries again"},
 	{Cause: CauseGPULost, Blame: BlameHost, Seen: "a leased GPU is gone", Then: elsewhere},
 	{Cause: CauseHostDown, Blame: BlameHost, Seen: "the host did not answer for settings.lost_after", Then: elsewhere},
 	{Cause: CauseSetup, Blame: BlameHost, Seen: "setup failed", Then: elsewhere},

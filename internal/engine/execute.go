@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/xrun-dev/xrun/internal/hosts"
@@ -51,6 +52,7 @@ func (r *run) execute(ctx context.Context, h *hostState, t *task) result {
 			out.Cause, out.Message = string(cause), brief(err.Error())
 			out.Signature = signature(cause, nil, []string{err.Error()})
 			r.redact.outcome(&out)
+			f.full = cause == CauseDiskFull
 			return r.conclude(res, f, out)
 		}
 	}
@@ -80,16 +82,19 @@ func (r *run) prepare(ctx context.Context, h *hostState, t *task) (attempt, host
 	}
 	t.attempts = max(t.attempts, n)
 	a := newAttempt(r.Run, t.exp.spec, t.trial, n, h.name)
-	a.data, a.inputs, a.chain = h.data, t.inputs, n
+	a.data, a.inputs = h.data, t.inputs
 	a.secrets = r.Secrets[a.Experiment]
 	if t.exp.spec.Setup != nil {
 		a.setup = t.exp.spec.SetupKey(t.trial.Parts())
 	}
-	if t.chain.first > 0 && t.chain.host == h.name {
-		a.chain, a.goesOn = t.chain.first, true
+	if t.exp.spec.Checkpoint != nil {
+		a.checkpoint = a.job
+	}
+	if t.chain.name != "" && t.chain.host == h.name {
+		a.checkpoint, a.goesOn = t.chain.name, true
 	}
 	if t.adopt != nil {
-		a.job = t.adopt.Job
+		a.job, a.checkpoint = t.adopt.Job, t.adopt.Checkpoint
 		return a, hosts.Place{Dir: t.adopt.JobDir}, nil
 	}
 	place, err := h.host.Place(ctx, a.job)
@@ -101,7 +106,7 @@ func (r *run) intend(t *task, a attempt, place hosts.Place) error {
 	if t.adopt != nil && t.adopt.Run == r.Run {
 		return nil
 	}
-	intent := ledger.AttemptIntended{Attempt: a.Attempt, Host: a.host, Job: a.job, JobDir: place.Dir}
+	intent := ledger.AttemptIntended{Attempt: a.Attempt, Host: a.host, Job: a.job, JobDir: place.Dir, Checkpoint: a.checkpoint}
 	if t.adopt == nil {
 		return r.append(intent)
 	}
@@ -137,15 +142,19 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	res.out = out
 	t := res.task
 	bodies := append(f.series(), out)
+	var full error
 	switch p := policy(Cause(out.Cause)); {
 	case f.back, t.recalled.Load() && out.Cause == string(CauseCancelled):
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
-		t.chain = t.chain.after(t.exp.spec, out)
+		t.chain = chainAfter(t.exp.spec, f.a.checkpoint, out)
+	case f.full && out.State == ledger.Failed:
+		// The trial is open again: it can do nothing for that, and neither can those behind it.
+		full = fmt.Errorf("attempt %d of %s/%s on host %s: %s: %w", out.Attempt.Attempt, out.Experiment, out.Trial, out.Host, out.Message, hosts.ErrDiskFull)
 	case t.failed.retries(t.exp.spec, out):
 		t.failed, t.last = t.failed.add(out), &out
-		t.chain = t.chain.after(t.exp.spec, out)
+		t.chain = chainAfter(t.exp.spec, f.a.checkpoint, out)
 		t.notBefore = r.Now().Add(backoff(t.exp.spec, t.failed.n))
 	default:
 		t.state = out.State
@@ -153,6 +162,7 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 	}
 	if res.err = errors.Join(f.err, r.append(bodies...)); res.err == nil {
 		f.discard(res.host.host)
+		res.err = full
 	}
 	return res
 }

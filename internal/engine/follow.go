@@ -45,6 +45,7 @@ type follower struct {
 	gpus    []hosts.GPU
 	back    bool             // taken back before it ran
 	fetched bool             // its files are home
+	full    bool             // its host has no room: that says nothing about the trial
 	unknown bool             // the host does not answer
 	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
 	pending map[string][]ledger.MetricValue
@@ -220,12 +221,15 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
-	_ = f.clean.Close() // heard does not fail
-	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128)
+	_ = f.clean.Close()                                                            // heard does not fail
+	f.extract.Close(exit.End != hosts.Exited || exit.Code >= 128 || exit.DiskFull) // its last line may be half of one
 	f.climb.close()
 	brought, ferr := f.fetch(ctx, h, state)
-	if errors.Is(ferr, errLeft) {
+	switch {
+	case errors.Is(ferr, errLeft):
 		return ledger.AttemptFinished{}, errLeft
+	case errors.Is(ferr, hosts.ErrDiskFull): // here: who comes when there is room brings them home
+		return ledger.AttemptFinished{}, fmt.Errorf("bring the files of attempt %d of %s/%s home: %w", f.a.Attempt.Attempt, f.a.Experiment, f.a.Trial, ferr)
 	}
 	for _, log := range []string{"log", "setup.log", "evaluate.log"} {
 		if err := f.redact.file(filepath.Join(f.a.dir(state), log)); err != nil {
@@ -237,7 +241,7 @@ func (f *follower) follow(ctx context.Context, h Host, state string) (ledger.Att
 			return ledger.AttemptFinished{}, err
 		}
 	}
-	said, err := f.said(state)
+	said, err := f.said(state, exit.DiskFull)
 	if err != nil {
 		return ledger.AttemptFinished{}, err
 	}
@@ -341,7 +345,7 @@ func (f *follower) takeBack(ctx context.Context, h Host) (hosts.Exit, error) {
 }
 
 // said is what the log says of the metrics, or, of an experiment that evaluates, the log of the evaluation.
-func (f *follower) said(state string) ([]metric.Result, error) {
+func (f *follower) said(state string, cut bool) ([]metric.Result, error) {
 	if f.a.exp.Evaluate == nil {
 		return f.extract.Results(), nil
 	}
@@ -354,7 +358,7 @@ func (f *follower) said(state string) ([]metric.Result, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // there is none where the command failed
 		return nil, fmt.Errorf("read what the evaluation says: %w", err)
 	}
-	x.Close(false)
+	x.Close(cut)
 	return x.Results(), nil
 }
 

@@ -80,10 +80,11 @@ func (e *experimentState) over() bool {
 	return e.undeclared == 0 && len(e.pending) == 0 && e.inFlight == 0
 }
 
-// choose finds what a task starts from, once all is there, and says why it cannot start; "" if it can.
+// choose finds what a task starts from, once all is there, and says why it cannot start; "" if it can. One that runs on
+// its host already has what it started from, and is asked when it comes back to be tried again.
 func (r *run) choose(t *task) (why string) {
 	e := t.exp
-	if t.inputs != nil || len(e.spec.Inputs) == 0 || r.waits(e) {
+	if t.inputs != nil || t.adopt != nil || len(e.spec.Inputs) == 0 || r.waits(e) {
 		return ""
 	}
 	t.inputs = map[string]string{}

@@ -118,6 +118,34 @@ func TestWhatIsThereAlreadyIsStartedFrom(t *testing.T) {
 	})
 }
 
+func TestAResumedRunKnowsWhatItReused(t *testing.T) {
+	inLab(t, 2, nil, func(l *lab) {
+		h := l.host("a", 1, trains)
+		wantOutcome(t, l.run("r1"), "done", 0)
+		l.chained(3, "best", "model.pt")
+		l.interrupted("r2", 30*time.Second) // e is reused, f is at work
+		wantOutcome(t, l.resume("r2"), "done", 0)
+		if got := starts(t, h); got["1"] != "weights of 1" || got["3"] != "weights of 1" {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestWhatRunsIsNotGivenUpForWhatItStartedFrom(t *testing.T) {
+	inLab(t, 1, nil, func(l *lab) {
+		l.chained(1, "best", "model.pt")
+		h := l.host("a", 1, trains)
+		l.interrupted("r1", 90*time.Second) // e is over, f is at work
+		l.say("r2", ledger.RunStarted{})
+		cfg := l.config("r2")
+		cfg.Adopt, cfg.Plan.Experiments = l.adopt(), cfg.Plan.Experiments[1:] // without what it started from
+		wantOutcome(t, l.start(l.t.Context(), cfg), "done", 0)
+		if n := len(h.Jobs()); n != 2 {
+			t.Errorf("%d jobs", n)
+		}
+	})
+}
+
 func TestAResumedRunKnowsWhatItStartsFrom(t *testing.T) {
 	inLab(t, 2, nil, func(l *lab) {
 		l.chained(2, "best", "model.pt")

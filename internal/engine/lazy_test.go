@@ -65,11 +65,11 @@ func isOf[B ledger.Body](b ledger.Body) bool {
 	return ok
 }
 
-func brief(job) hosttest.Script { return hosttest.Script{Took: time.Second, Log: "loss: 0.5\n"} }
+func swift(job) hosttest.Script { return hosttest.Script{Took: time.Second, Log: "loss: 0.5\n"} }
 
 func TestALargePlanStartsBeforeItIsStored(t *testing.T) {
 	inLab(t, many, nil, func(l *lab) {
-		h := l.host("a", 4, brief)
+		h := l.host("a", 4, swift)
 		cfg, _ := l.large("r", isOf[ledger.AttemptFinished])
 		wantOutcome(t, l.start(l.t.Context(), cfg), "done", 0)
 		l.want("r", times(many, "%d: succeeded on a")...)
@@ -86,7 +86,7 @@ func TestALargePlanStartsBeforeItIsStored(t *testing.T) {
 
 func TestARunThatEndsBeforeItsPlanIsStoredIsTakenUp(t *testing.T) {
 	inLab(t, many, nil, func(l *lab) {
-		l.host("a", 4, brief)
+		l.host("a", 4, swift)
 		ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
 		defer cancel()
 		cfg, slow := l.large("r", isOf[ledger.RunResumed])
@@ -108,7 +108,7 @@ func TestARunThatEndsBeforeItsPlanIsStoredIsTakenUp(t *testing.T) {
 
 func TestAPlanThatCannotBeStoredEndsTheRun(t *testing.T) {
 	inLab(t, many, nil, func(l *lab) {
-		l.host("a", 4, brief)
+		l.host("a", 4, swift)
 		cfg, slow := l.large("r", isOf[ledger.AttemptFinished])
 		slow.never = true
 		if _, err := Run(l.t.Context(), cfg); err == nil || err.Error() != "power cut" {
@@ -126,8 +126,8 @@ func TestNoTrialOfALargePlanIsForgotten(t *testing.T) {
 		left   string
 	}{
 		"fuse":   {fails(1, "KeyError\n"), func(*Config) {}, ExitNothing, "not_run fuse"},
-		"budget": {brief, func(c *Config) { c.Bounds.Budget = &plan.Budget{Runs: ptr(7)} }, ExitBound, "not_run budget"},
-		"stop": {brief, func(c *Config) {
+		"budget": {swift, func(c *Config) { c.Bounds.Budget = &plan.Budget{Runs: ptr(7)} }, ExitBound, "not_run budget"},
+		"stop": {swift, func(c *Config) {
 			asks := make(chan Request, 1)
 			asks <- Request{Experiment: "e", Reason: "enough"}
 			c.Requests = asks
@@ -164,7 +164,7 @@ func TestInputsWaitForAllOfALargePlan(t *testing.T) {
 			e.Inputs = map[string]plan.Input{"model": {Experiment: "e", Trial: "same", Path: "m"}}
 		}))
 		l.host("a", 4, func(j job) hosttest.Script {
-			s := brief(j)
+			s := swift(j)
 			s.Artifacts = map[string]string{"m": "weights"}
 			return s
 		})

@@ -31,6 +31,10 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 	out.Notes = append(out.Notes, f.extract.Notes()...)
 	f.note(&out, results)
 	cause, message := f.cause(exit, results[0], lost)
+	if exit.DiskFull && spoiltBy(cause) {
+		cause, message = CauseDiskFull, fmt.Sprintf("no space left on %s: %s", f.a.host, message)
+		f.full = true
+	}
 	why, early := stoppedEarly(exit)
 	switch {
 	case early && lost == nil:
@@ -53,6 +57,15 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 		out.Signature = signature(cause, out.ExitCode, f.tail.lines())
 	}
 	return out
+}
+
+// spoiltBy reports whether a full disk explains that an attempt ended for that cause: what could not be written is not there.
+func spoiltBy(c Cause) bool {
+	switch c {
+	case CauseExit, CauseNoMetric, CauseMetricError, CauseNotFound, CauseMissingDependency, CauseSetup, CauseSync, CauseDiskFull:
+		return true
+	}
+	return false
 }
 
 // greater of what the program says of itself and what was seen now and then; both miss something.

@@ -135,7 +135,6 @@ func TestHowAnAttemptEndedDecidesItsCause(t *testing.T) {
 		"vanished":        {hosttest.Script{End: hosts.Vanished, Code: -1, Reason: "reboot"}, CauseVanished, "reboot"},
 		"never started":   {hosttest.Script{End: hosts.NeverStarted, Code: -1}, CauseNeverStarted, "never started"},
 		"not handed over": {hosttest.Script{Refuse: errors.New("no such tree")}, CauseSync, "no such tree"},
-		"refused by disk": {hosttest.Script{Refuse: hosts.ErrDiskFull}, CauseDiskFull, hosts.ErrDiskFull.Error()},
 	} {
 		inLab(t, 1, nil, func(l *lab) {
 			l.host("a", 1, func(job) hosttest.Script { return c.script })

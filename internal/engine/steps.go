@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/xrun-dev/xrun/internal/hosts"
@@ -22,7 +21,7 @@ func (a attempt) checkpointDir(place hosts.Place) string {
 	if a.exp.Checkpoint == nil {
 		return ""
 	}
-	return place.Checkpoint + "/" + fmt.Sprintf("%s.%s.%s.%d", a.run, a.Experiment, a.Trial, a.chain)
+	return place.Checkpoint + "/" + a.checkpoint
 }
 
 // addSteps gives a job what comes before and after its command. shared is the environment that all of its steps have.
@@ -42,20 +41,19 @@ func (a attempt) addSteps(job *hosts.Job, b plan.Binding, shared []string, place
 	}
 }
 
-// A chain is how the attempts of a trial share a checkpoint: those from first on do. An attempt that follows on anything
-// but the causes of checkpoint.resume_on begins a new one.
+// A chain is the checkpoint with which a trial goes on. An attempt that follows on anything but the causes of
+// checkpoint.resume_on begins a new one.
 type chain struct {
-	first int
-	host  string // of the newest attempt: its directory is there
+	name string // of the directory; "": the next attempt begins one
+	host string // where it is
 }
 
-// next is the chain of the attempt n on host, after the one that ended like out.
-func (c chain) after(e *plan.Experiment, out ledger.AttemptFinished) chain {
-	n := out.Attempt.Attempt
+// chainAfter is the chain behind an attempt that had the checkpoint of that name and ended like out.
+func chainAfter(e *plan.Experiment, checkpoint string, out ledger.AttemptFinished) chain {
 	if e.Checkpoint == nil || !slices.Contains(e.Checkpoint.ResumeOn, resumeCause(Cause(out.Cause))) {
-		return chain{first: n + 1}
+		return chain{}
 	}
-	return chain{first: max(1, c.first), host: out.Host}
+	return chain{checkpoint, out.Host}
 }
 
 // resumeCause is the word of checkpoint.resume_on for a cause: whatever takes a host away is host_down.

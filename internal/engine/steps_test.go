@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -123,4 +124,35 @@ func TestACheckpointIsFoundAgainAfterTheCausesThatWereAskedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACheckpointIsFoundAgainByTheRunThatTookTheAttemptOver(t *testing.T) {
+	inLab(t, 1, func(e *plan.Experiment) {
+		retry(3, "killed")(e)
+		e.Checkpoint = &plan.Checkpoint{}
+	}, func(l *lab) {
+		n := 0
+		h := l.host("a", 1, func(job) hosttest.Script {
+			n++
+			if n == 4 {
+				return ok(job{})
+			}
+			return hosttest.Script{Took: time.Minute, Code: 137, Log: strings.Repeat("on ", n) + "\n"} // another signature each time
+		})
+		l.interrupted("r1", 90*time.Second)
+		l.say("r2", ledger.RunStarted{})
+		cfg := l.config("r2")
+		cfg.Adopt = l.adopt()
+		ctx, cancel := context.WithTimeout(l.t.Context(), 60*time.Second)
+		defer cancel()
+		l.start(ctx, cfg)
+		wantOutcome(t, l.resume("r2"), "done", 0)
+		dirs := map[string]int{}
+		for _, j := range h.Jobs() {
+			dirs[j.Checkpoint]++
+		}
+		if len(h.Jobs()) != 4 || len(dirs) != 1 {
+			t.Errorf("%d jobs, checkpoints %v", len(h.Jobs()), dirs)
+		}
+	})
 }

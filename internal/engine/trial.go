@@ -15,19 +15,20 @@ import (
 // An attempt is one execution of a trial on a host: what is needed to start it, to follow it and to judge it.
 type attempt struct {
 	ledger.Attempt
-	run     string
-	exp     *plan.Experiment
-	params  plan.Params
-	seed    int64
-	host    string
-	job     string            // id on the host
-	home    string            // where its files come home, relative to the state directory, slash-separated
-	setup   string            // key of its setup; empty if it has none
-	chain   int               // the attempt with which its checkpoint began
-	goesOn  bool              // it finds a checkpoint of the attempt before
-	data    map[string]string // by name the path on the host
-	inputs  map[string]string
-	secrets Secrets
+	run    string
+	exp    *plan.Experiment
+	params plan.Params
+	seed   int64
+	host   string
+	job    string // id on the host
+	home   string // where its files come home, relative to the state directory, slash-separated
+	setup  string // key of its setup; empty if it has none
+	// checkpoint is the name of the directory of its checkpoint: that of the job with which it began.
+	checkpoint string
+	goesOn     bool              // it finds a checkpoint of the attempt before
+	data       map[string]string // by name the path on the host
+	inputs     map[string]string
+	secrets    Secrets
 }
 
 func newAttempt(run string, e *plan.Experiment, t *plan.Trial, n int, host string) attempt {

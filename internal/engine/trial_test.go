@@ -67,7 +67,7 @@ func TestAJobGetsItsParametersThreeWays(t *testing.T) {
 	tr := plan.Trial{ID: "abc", Seed: 7, Params: plan.Params{{Name: "model.lr", Value: plan.FloatValue(1e-5)}, {Name: "name", Value: plan.StringValue("x; touch /tmp/pwn #")}}}
 	e.Setup, e.Checkpoint = &plan.Setup{Command: []string{"uv", "sync"}}, &plan.Checkpoint{}
 	a := newAttempt("run", &e, &tr, 2, "h")
-	a.setup, a.chain = "key", 1
+	a.setup, a.checkpoint = "key", "run.e.abc.1"
 	a.data, a.inputs = map[string]string{"d": "/data/d"}, map[string]string{"i": "/runs/i"}
 	c := plan.ParseCommand([]string{
 		"p", "{name}", "{model.lr}", "{seed}", "{xrun.run}/{xrun.experiment}/{xrun.trial}/{xrun.attempt}", "{xrun.gpus}", "{xrun.out}", "{xrun.setup}", "{xrun.checkpoint}", "{xrun.port}", "{xrun.other}", "{data.d}", "{inputs.i}",

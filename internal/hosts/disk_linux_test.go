@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if exit := wait(); exit.End != hosts.Exited || exit.Code != 3 {
+	if exit := wait(); exit.End != hosts.Exited || exit.Code != 3 || !exit.DiskFull {
 		t.Errorf("got %+v", exit)
 	}
 }

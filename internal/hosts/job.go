@@ -158,6 +158,8 @@ type Exit struct {
 	Step string
 	// Path is the PATH that a program had which ended with another status than 0; "" where it is not known.
 	Path string
+	// DiskFull: where its log and its files lie there was no room when it ended. What they should say may be missing.
+	DiskFull bool
 	// GPUs that it had. PeakGPUMB is the most memory that was seen in use on one of them, GPUUtilMean their utilisation
 	// in percent; nil: not known.
 	GPUs                   []GPU

@@ -29,6 +29,7 @@ const (
 	fileParams     = "params.json" // the parameters
 	fileStep       = "step"        // which step failed or was ended, setup or evaluate; none: the command
 	filePath       = "path"        // the PATH of a command that failed, or of a script that does not find its program
+	fileFull       = "full"        // there if its disk had no room when it ended
 	dirOut         = "out"         // artifacts
 	dirTree        = "tree"        // the working directory
 	dirEval        = "eval"        // that of the evaluation
@@ -131,6 +132,8 @@ func (d jobDir) readRecord() (Exit, bool) {
 	if path, err := readSmall(d.file(filePath)); err == nil && e.Code != 0 {
 		e.Path = string(path)
 	}
+	_, err = os.Lstat(d.file(fileFull))
+	e.DiskFull = err == nil
 	d.addGPUs(&e)
 	return e, true
 }

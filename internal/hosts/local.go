@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -336,10 +335,19 @@ func (l *Local) elsewhere(id string) error {
 	return nil
 }
 
+// noRoom reports whether hardly anything fits on the disk of dir.
+func noRoom(dir string) bool {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return false
+	}
+	return fs.Blocks > 0 && uint64(fs.Bavail)*uint64(fs.Bsize) < 64<<10 || fs.Files > 0 && fs.Ffree == 0
+}
+
 // diskFull makes the error of a full disk one that can be told.
 func diskFull(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		return fmt.Errorf("%w: %s", ErrDiskFull, strings.TrimSpace(err.Error()))
+		return fmt.Errorf("%w: %w", ErrDiskFull, err)
 	}
 	return err
 }

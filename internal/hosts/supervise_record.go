@@ -27,6 +27,11 @@ func (r *run) record() error {
 
 // write writes the exit file last: room first, then content, to disk, then its name. What it says depends on the others.
 func (r *run) write() error {
+	if noRoom(string(r.dir)) {
+		if fd, err := open(r.dir.file(fileFull), unix.O_WRONLY|unix.O_CREAT); err == nil { // a name alone mostly fits
+			_ = unix.Close(fd)
+		}
+	}
 	if err := errors.Join(r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()); err != nil {
 		return err
 	}

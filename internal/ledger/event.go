@@ -189,6 +189,8 @@ type (
 		Job     string `json:"job"` // names the job on the host; unique for ever
 		JobDir  string `json:"job_dir"`
 		Adopted string `json:"adopted"` // the run that started the job, if this one took it over
+		// Checkpoint is the name of the directory of its checkpoint on the host; empty if it has none.
+		Checkpoint string `json:"checkpoint,omitempty"`
 	}
 	// AttemptStarted is when the host says that the command runs.
 	AttemptStarted struct {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -28,7 +29,7 @@ const (
 	userVersion   = 1          // PRAGMA user_version
 )
 
-// A DamagedError is a ledger file that cannot be used. It is never replaced: the user decides.
+// A DamagedError is a ledger file that cannot be used.
 type DamagedError struct {
 	Path   string
 	Reason string
@@ -39,7 +40,7 @@ func (e *DamagedError) Error() string { return fmt.Sprintf("ledger %s: %s", e.Pa
 
 // Hint says what to do.
 func (e *DamagedError) Hint() string {
-	return "nothing was changed; restore the file from a backup, or move it aside to start a new ledger (earlier results are then not reused)"
+	return "nothing was changed; put a backup in its place, or `xrun run`, which moves it aside: a new ledger is made from runs/*/events.jsonl"
 }
 
 // A GoneError is a ledger that was deleted or replaced while we wrote it.
@@ -53,6 +54,41 @@ func (e *GoneError) Error() string {
 // Hint says what is left to do.
 func (e *GoneError) Hint() string {
 	return "put it back (what it had recorded is in it), or run again; nothing more is started now"
+}
+
+// A FullError is a ledger that cannot be written, or read by who writes, because its disk has no room.
+type FullError struct {
+	Path string
+	Err  error
+}
+
+// Error says so.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("ledger %s: no space left on its disk (%v)", e.Path, e.Err)
+}
+
+// Unwrap is the error of the disk.
+func (e *FullError) Unwrap() []error { return []error{e.Err, syscall.ENOSPC} }
+
+// blame is err as the error of what is wrong with the file or its disk, where that is it. SQLite tells by name that a page
+// does not fit; that the index of its log or a journal cannot be made is an error like many, and the disk has to be asked.
+func blame(path string, err error) error {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return &DamagedError{path, err.Error()}
+	case sqlite3.SQLITE_FULL:
+		return &FullError{path, err}
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		var fs syscall.Statfs_t
+		if syscall.Statfs(filepath.Dir(path), &fs) == nil && fs.Blocks > 0 && uint64(fs.Bavail)*uint64(fs.Bsize) < 1<<20 {
+			return &FullError{path, err}
+		}
+	}
+	return err
 }
 
 // A VersionError is a ledger that another version of xrun wrote.
@@ -143,6 +179,14 @@ func readError(err error) error {
 	return fmt.Errorf("read ledger: %w", err)
 }
 
+// rowsError is what ended the reading of rows before their end; nil: nothing.
+func rowsError(rows *sql.Rows) error {
+	if err := rows.Err(); err != nil {
+		return readError(err)
+	}
+	return nil
+}
+
 // probe reads a little, so that damage shows now and not in the middle of a run.
 func probe(ctx context.Context, db *sql.DB, path string) error {
 	var n int
@@ -154,7 +198,7 @@ func probe(ctx context.Context, db *sql.DB, path string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("open ledger %s: %w", path, err)
+		return fmt.Errorf("open ledger %s: %w", path, blame(path, err))
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func (l *Ledger) Previous(ctx context.Context, run string, experiments []string)
 			return id, nil
 		}
 	}
-	return "", rows.Err()
+	return "", rowsError(rows)
 }
 
 // Skipped lists the starts that were skipped because of the given run, oldest first: those between it and the next run

@@ -14,17 +14,28 @@ import (
 
 // A Ledger is an open ledger. All its methods may be called at the same time.
 type Ledger struct {
-	db       *sql.DB
-	name     string      // of the file
-	file     os.FileInfo // of that name, when it was opened for writing
-	copied   string      // directory of a private copy; removed on Close
-	requests chan request
-	quit     chan struct{} // closed by Close
-	done     chan struct{} // closed when the writer has left
+	db        *sql.DB
+	name      string      // of the file
+	file      os.FileInfo // of that name, when it was opened for writing
+	copied    string      // directory of a private copy; removed on Close
+	recovered *Recovered
+	requests  chan request
+	quit      chan struct{} // closed by Close
+	done      chan struct{} // closed when the writer has left
 
 	mu        sync.Mutex
 	listeners []func(Event)
 	closed    bool
+}
+
+// TestOnlyMoment is called by the writer at each moment of a commit, for tests that end the process there: begun, stored,
+// committed, told.
+var TestOnlyMoment func(moment string)
+
+func moment(name string) {
+	if TestOnlyMoment != nil {
+		TestOnlyMoment(name)
+	}
 }
 
 type request struct {
@@ -41,7 +52,7 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	}
 	if !exists {
 		if err := create(ctx, path); err != nil {
-			return nil, fmt.Errorf("create ledger %s: %w", path, err)
+			return nil, fmt.Errorf("create ledger %s: %w", path, blame(path, err))
 		}
 	}
 	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)&_pragma=synchronous(FULL)&_txlock=immediate")
@@ -54,13 +65,16 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	}
 	// After a look at the file, because it changes one.
 	if err := setJournal(ctx, db, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, blame(path, err)), db.Close())
 	}
 	file, err := os.Stat(path)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger: %w", err), db.Close())
 	}
 	l := &Ledger{db: db, name: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
+	if err := l.heal(ctx, dir); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	go l.write()
 	return l, nil
 }
@@ -138,6 +152,7 @@ func (l *Ledger) write() {
 func (l *Ledger) answer(batch []request, err error) {
 	if err == nil {
 		l.tell(batch)
+		moment("told")
 	}
 	for _, r := range batch {
 		r.result <- err
@@ -162,16 +177,19 @@ func (l *Ledger) commit(batch []request) error {
 	ctx := context.Background() // a commit that has begun is not given up
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+		return fmt.Errorf("write ledger: %w", blame(l.name, err))
 	}
+	moment("begun")
 	if err := store(ctx, tx, batch); err != nil {
 		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
 		_ = tx.Rollback()
-		return fmt.Errorf("write ledger: %w", err)
+		return fmt.Errorf("write ledger: %w", blame(l.name, err))
 	}
+	moment("stored")
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("write ledger: %w", err)
+		return fmt.Errorf("write ledger: %w", blame(l.name, err))
 	}
+	moment("committed")
 	// SQLite is content with a file that nobody will find again.
 	if now, err := os.Stat(l.name); err != nil || !os.SameFile(now, l.file) {
 		return &GoneError{l.name}
@@ -212,13 +230,7 @@ func insert(ctx context.Context, p *projector, e *Event) error {
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.Type, err)
 	}
-	var experiment, trial, attempt any
-	switch k := keyOf(e.Body); {
-	case k.Attempt > 0:
-		experiment, trial, attempt = k.Experiment, k.Trial, k.Attempt
-	case k.Trial != "":
-		experiment, trial = k.Experiment, k.Trial
-	}
+	experiment, trial, attempt := columns(e.Body)
 	res, err := p.exec(ctx, insertSQL, e.Run, e.At.UTC().Format(time.RFC3339Nano), string(e.Type), e.Version, experiment, trial, attempt, string(body))
 	if err != nil {
 		return err
@@ -227,6 +239,17 @@ func insert(ctx context.Context, p *projector, e *Event) error {
 		return err
 	}
 	return p.apply(ctx, e)
+}
+
+// columns are what events are found by, null where they are about no trial or attempt.
+func columns(b Body) (experiment, trial, attempt any) {
+	switch k := keyOf(b); {
+	case k.Attempt > 0:
+		return k.Experiment, k.Trial, k.Attempt
+	case k.Trial != "":
+		return k.Experiment, k.Trial, nil
+	}
+	return nil, nil, nil
 }
 
 // Close writes what was appended and closes the file.

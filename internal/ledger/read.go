@@ -18,7 +18,11 @@ import (
 // result is an empty one.
 func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	path := filepath.Join(dir, FileName)
+	newest, file := newestRecorded(dir) // first: who writes now is ahead of his files
 	exists, err := look(path)
+	if err == nil && !exists && newest > 0 {
+		err = &BehindError{path, file}
+	}
 	if err != nil || !exists {
 		return &Ledger{}, err
 	}
@@ -47,6 +51,9 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	err = probe(ctx, l.db, path)
 	if torn(err) && rollback(path) {
 		err = l.mend(ctx, path)
+	}
+	if err == nil {
+		err = behind(ctx, l.db, path, newest, file)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -132,14 +139,17 @@ func page(ctx context.Context, q querier, where string, args ...any) ([]Event, e
 			return nil, readError(err)
 		}
 		if e.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
-			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
+			return nil, &DamagedError{FileName, fmt.Sprintf("event %d: %v", e.Seq, err)}
 		}
 		if e.Body, err = DecodeBody(e.Type, []byte(body)); err != nil {
+			if _, known := errors.AsType[*json.SyntaxError](err); known {
+				err = &DamagedError{FileName, fmt.Sprintf("event %d: %v", e.Seq, err)}
+			}
 			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
 		}
 		out = append(out, e)
 	}
-	return out, rows.Err()
+	return out, rowsError(rows)
 }
 
 // Events yields the events of a run, in order.
@@ -235,7 +245,7 @@ func (l *Ledger) Runs(ctx context.Context) ([]Run, error) {
 		}
 		out = append(out, r)
 	}
-	return out, rows.Err()
+	return out, rowsError(rows)
 }
 
 // A NoRunError says that a RUN argument names no run, or several.

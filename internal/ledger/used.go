@@ -6,6 +6,8 @@ import "context"
 type Used struct {
 	// Jobs are the runs that have an attempt as this job: two where one took it over.
 	Jobs map[string][]string
+	// Checkpoints are the runs that have an attempt with a checkpoint of this name: two where one took it over.
+	Checkpoints map[string][]string
 	// Setups are the runs that have a trial with this setup key.
 	Setups map[string][]string
 	// Logs are, by run, the logs of earlier attempts whose results it reused, below the state directory.
@@ -16,12 +18,14 @@ type Used struct {
 
 // Used lists what the runs of the ledger refer to.
 func (l *Ledger) Used(ctx context.Context) (*Used, error) {
-	u := &Used{Jobs: map[string][]string{}, Setups: map[string][]string{}, Logs: map[string][]string{}, Kept: map[string][]string{}}
+	u := &Used{Jobs: map[string][]string{}, Checkpoints: map[string][]string{}, Setups: map[string][]string{}, Logs: map[string][]string{}, Kept: map[string][]string{}}
 	for _, q := range []struct {
 		into  map[string][]string
 		query string
 	}{
 		{u.Jobs, `SELECT DISTINCT job, run FROM attempts`},
+		{u.Checkpoints, `SELECT DISTINCT json_extract(body, '$.checkpoint') AS checkpoint, run FROM events
+			WHERE type = 'attempt_intended' AND checkpoint IS NOT NULL`},
 		{u.Setups, `SELECT DISTINCT json_extract(parts, '$.setup') AS setup, run FROM trials WHERE setup IS NOT NULL`},
 		{u.Logs, `SELECT run, json_extract(body, '$.reused.outcome.log') AS log FROM events
 			WHERE type = 'trial_finished' AND log IS NOT NULL AND log <> ''`},
@@ -51,5 +55,5 @@ func (l *Ledger) refer(ctx context.Context, into map[string][]string, query stri
 		}
 		into[k] = append(into[k], v)
 	}
-	return rows.Err()
+	return rowsError(rows)
 }

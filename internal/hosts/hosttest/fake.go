@@ -21,6 +21,7 @@ type Script struct {
 	End       hosts.End         // "" is hosts.Exited
 	Reason    string            // Exit.Reason
 	Artifacts map[string]string // content by slash-separated path
+	DiskFull  bool              // Exit.DiskFull
 	Step      string            // the step that failed or was ended
 	Path      string            // Exit.Path
 	StepLogs  map[string]string // the logs of setup and evaluate, by name
@@ -187,7 +188,7 @@ func (f *Fake) dispatch() {
 		for _, line := range j.script.Later {
 			j.timers = append(j.timers, time.AfterFunc(line.After, func() { f.print(j, line.Text) }))
 		}
-		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason, Step: j.script.Step, Path: j.script.Path}
+		end := hosts.Exit{End: j.script.End, Code: j.script.Code, Reason: j.script.Reason, Step: j.script.Step, Path: j.script.Path, DiskFull: j.script.DiskFull}
 		if end.End == "" {
 			end.End = hosts.Exited
 		}
