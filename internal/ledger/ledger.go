@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 )
 
@@ -120,6 +121,7 @@ func (l *Ledger) write() {
 		var batch []request
 		select {
 		case r := <-l.requests:
+			runtime.Gosched() // whoever is about to append does it first
 			batch = l.gather(r)
 		case <-l.quit:
 			if batch = l.gather(); len(batch) == 0 {
