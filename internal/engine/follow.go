@@ -44,6 +44,8 @@ type follower struct {
 	phase   hosts.Phase
 	gpus    []hosts.GPU
 	back    bool             // taken back before it ran
+	over    bool             // it ended before anybody saw it run
+	held    []ledger.Body    // what is recorded with its outcome
 	fetched bool             // its files are home
 	unknown bool             // the host does not answer
 	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
@@ -108,6 +110,10 @@ func (f *follower) Status(s hosts.Status) {
 		at := s.Started.UTC()
 		e.At = &at
 	}
+	if f.over = s.Over; f.over {
+		f.held = append(f.held, e) // its outcome follows at once: one write to disk does for both
+		return
+	}
 	f.append(e)
 }
 
@@ -136,6 +142,9 @@ func (f *follower) reading(r metric.Reading) {
 		f.printed = nil
 	}
 	f.keep(r)
+	if f.over { // as with its start
+		return
+	}
 	if now := f.now(); now.Sub(f.flushed) >= f.every {
 		f.append(f.series()...)
 		if !f.flushed.IsZero() {
@@ -168,9 +177,10 @@ func (f *follower) keep(r metric.Reading) {
 	f.told[r.Metric] = r.Line
 }
 
-// series takes what is pending.
+// series takes what is pending, after what was held.
 func (f *follower) series() []ledger.Body {
-	var out []ledger.Body
+	out := f.held
+	f.held = nil
 	for _, name := range slices.Sorted(maps.Keys(f.pending)) {
 		out = append(out, ledger.MetricValues{Attempt: f.a.Attempt, Metric: name, Values: thin(f.pending[name], maxPerFlush)})
 	}
@@ -193,6 +203,7 @@ func (f *follower) append(bodies ...ledger.Body) {
 	if f.err != nil || len(bodies) == 0 {
 		return
 	}
+	bodies, f.held = append(f.held, bodies...), nil
 	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
 	if f.err != nil && f.failed != nil {
 		f.failed(f.err)
