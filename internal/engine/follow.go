@@ -43,13 +43,13 @@ type follower struct {
 	tail    tailKeeper
 	phase   hosts.Phase
 	gpus    []hosts.GPU
-	back    bool             // taken back before it ran
-	over    bool             // it ended before anybody saw it run
-	held    []ledger.Body    // what is recorded with its outcome
-	fetched bool             // its files are home
-	unknown bool             // the host does not answer
-	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
-	pending map[string][]ledger.MetricValue
+	back    bool               // taken back before it ran
+	over    bool               // it ended before anybody saw it run
+	held    []ledger.Body      // what is recorded with its outcome
+	fetched bool               // its files are home
+	unknown bool               // the host does not answer
+	told    map[string]int64   // by metric the last line whose values are recorded, by an earlier process perhaps
+	pending map[string]*series // by metric
 	flushed time.Time
 	every   time.Duration
 	err     error // the first failure to record
@@ -59,11 +59,11 @@ type follower struct {
 const (
 	firstFlush  = time.Second
 	lastFlush   = 30 * time.Second
-	maxPerFlush = 200 // values of one metric; evenly thinned above, the last one kept
+	maxPerFlush = 200 // values of one metric; see series
 )
 
 func newFollower(a attempt, record Recorder, redact *Redactor, now func() time.Time, printed func()) *follower {
-	f := &follower{a: a, record: record, redact: redact, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
+	f := &follower{a: a, record: record, redact: redact, now: now, printed: printed, pending: map[string]*series{}, every: firstFlush}
 	f.rewind()
 	return f
 }
@@ -170,7 +170,10 @@ func (f *follower) keep(r metric.Reading) {
 		step := ledger.Number(*r.Step)
 		v.Step = &step
 	}
-	f.pending[r.Metric] = append(f.pending[r.Metric], v)
+	if f.pending[r.Metric] == nil {
+		f.pending[r.Metric] = &series{}
+	}
+	f.pending[r.Metric].add(v)
 	if f.told == nil {
 		f.told = map[string]int64{}
 	}
@@ -182,20 +185,9 @@ func (f *follower) series() []ledger.Body {
 	out := f.held
 	f.held = nil
 	for _, name := range slices.Sorted(maps.Keys(f.pending)) {
-		out = append(out, ledger.MetricValues{Attempt: f.a.Attempt, Metric: name, Values: thin(f.pending[name], maxPerFlush)})
+		out = append(out, ledger.MetricValues{Attempt: f.a.Attempt, Metric: name, Values: f.pending[name].take()})
 	}
 	clear(f.pending)
-	return out
-}
-
-func thin(vs []ledger.MetricValue, n int) []ledger.MetricValue {
-	if len(vs) <= n {
-		return vs
-	}
-	out := make([]ledger.MetricValue, n)
-	for i := range out {
-		out[i] = vs[(i+1)*len(vs)/n-1]
-	}
 	return out
 }
 
