@@ -38,25 +38,26 @@ func allFigures(b *testing.B, dir string) []figure {
 		f.extra = 100
 		figures = append(figures, f)
 	}
+	cue := filepath.Join(dir, "cue")
 	for _, n := range []int{1, 100, 1000} {
 		what := fmt.Sprintf("vet, %s experiments", thousands(n))
 		if n == 1 {
 			what = "vet, 1 experiment"
 		}
-		figures = append(figures, figure{what: what, dir: experimentSpec(b, dir, n), args: []string{"vet"}, peer: []string{"vet", "-c", "."}})
+		figures = append(figures, figure{what: what, dir: experimentSpec(b, dir, n), args: []string{"vet"}, peer: peer{name: "cue vet", argv: []string{cue, "vet", "-c", "."}}})
 	}
 	for _, n := range []int{100, 1000} {
-		figures = append(figures, figure{what: fmt.Sprintf("vet, %s packages", thousands(n)), dir: packageSpec(b, dir, n), args: []string{"vet", "./..."}, peer: []string{"vet", "-c", "./..."}})
+		figures = append(figures, figure{what: fmt.Sprintf("vet, %s packages", thousands(n)), dir: packageSpec(b, dir, n), args: []string{"vet", "./..."}, peer: peer{name: "cue vet", argv: []string{cue, "vet", "-c", "./..."}}})
 	}
 	for i := range figures {
 		if figures[i].dir == "" {
 			figures[i].dir = dir
 		}
-		if figures[i].peer != nil && !strings.Contains(figures[i].what, " 1 ") {
+		if figures[i].peer.name != "" && !strings.Contains(figures[i].what, " 1 ") {
 			figures[i].ratio = 1.5
 		}
 	}
-	return figures
+	return append(figures, runFigures(b, dir)...)
 }
 
 func thousands(n int) string {

@@ -43,12 +43,14 @@ type follower struct {
 	tail    tailKeeper
 	phase   hosts.Phase
 	gpus    []hosts.GPU
-	back    bool             // taken back before it ran
-	fetched bool             // its files are home
-	full    bool             // its host has no room: that says nothing about the trial
-	unknown bool             // the host does not answer
-	told    map[string]int64 // by metric the last line whose values are recorded, by an earlier process perhaps
-	pending map[string][]ledger.MetricValue
+	back    bool               // taken back before it ran
+	over    bool               // it ended before anybody saw it run
+	held    []ledger.Body      // what is recorded with its outcome
+	fetched bool               // its files are home
+	full    bool               // its host has no room: that says nothing about the trial
+	unknown bool               // the host does not answer
+	told    map[string]int64   // by metric the last line whose values are recorded, by an earlier process perhaps
+	pending map[string]*series // by metric
 	flushed time.Time
 	every   time.Duration
 	err     error // the first failure to record
@@ -58,11 +60,11 @@ type follower struct {
 const (
 	firstFlush  = time.Second
 	lastFlush   = 30 * time.Second
-	maxPerFlush = 200 // values of one metric; evenly thinned above, the last one kept
+	maxPerFlush = 200 // values of one metric; see series
 )
 
 func newFollower(a attempt, record Recorder, redact *Redactor, now func() time.Time, printed func()) *follower {
-	f := &follower{a: a, record: record, redact: redact, now: now, printed: printed, pending: map[string][]ledger.MetricValue{}, every: firstFlush}
+	f := &follower{a: a, record: record, redact: redact, now: now, printed: printed, pending: map[string]*series{}, every: firstFlush}
 	f.rewind()
 	return f
 }
@@ -109,6 +111,10 @@ func (f *follower) Status(s hosts.Status) {
 		at := s.Started.UTC()
 		e.At = &at
 	}
+	if f.over = s.Over; f.over {
+		f.held = append(f.held, e) // its outcome follows at once: one write to disk does for both
+		return
+	}
 	f.append(e)
 }
 
@@ -137,6 +143,9 @@ func (f *follower) reading(r metric.Reading) {
 		f.printed = nil
 	}
 	f.keep(r)
+	if f.over { // as with its start
+		return
+	}
 	if now := f.now(); now.Sub(f.flushed) >= f.every {
 		f.append(f.series()...)
 		if !f.flushed.IsZero() {
@@ -162,31 +171,24 @@ func (f *follower) keep(r metric.Reading) {
 		step := ledger.Number(*r.Step)
 		v.Step = &step
 	}
-	f.pending[r.Metric] = append(f.pending[r.Metric], v)
+	if f.pending[r.Metric] == nil {
+		f.pending[r.Metric] = &series{}
+	}
+	f.pending[r.Metric].add(v)
 	if f.told == nil {
 		f.told = map[string]int64{}
 	}
 	f.told[r.Metric] = r.Line
 }
 
-// series takes what is pending.
+// series takes what is pending, after what was held.
 func (f *follower) series() []ledger.Body {
-	var out []ledger.Body
+	out := f.held
+	f.held = nil
 	for _, name := range slices.Sorted(maps.Keys(f.pending)) {
-		out = append(out, ledger.MetricValues{Attempt: f.a.Attempt, Metric: name, Values: thin(f.pending[name], maxPerFlush)})
+		out = append(out, ledger.MetricValues{Attempt: f.a.Attempt, Metric: name, Values: f.pending[name].take()})
 	}
 	clear(f.pending)
-	return out
-}
-
-func thin(vs []ledger.MetricValue, n int) []ledger.MetricValue {
-	if len(vs) <= n {
-		return vs
-	}
-	out := make([]ledger.MetricValue, n)
-	for i := range out {
-		out[i] = vs[(i+1)*len(vs)/n-1]
-	}
 	return out
 }
 
@@ -194,6 +196,7 @@ func (f *follower) append(bodies ...ledger.Body) {
 	if f.err != nil || len(bodies) == 0 {
 		return
 	}
+	bodies, f.held = append(f.held, bodies...), nil
 	f.err = f.record.Append(context.Background(), events(f.a.run, f.now(), bodies...)...)
 	if f.err != nil && f.failed != nil {
 		f.failed(f.err)

@@ -130,6 +130,8 @@ type Status struct {
 	Started time.Time // by the host's clock: for display only
 	GPUs    []GPU     // of one that runs
 	Why     string    // of a queued one: what it waits for, if that is more than its turn
+	// Over is said of one whose running was never seen: it has ended, and what is left to tell is its log.
+	Over bool
 }
 
 // End says how a job ended.

@@ -75,7 +75,7 @@ func (o owner) line() []byte {
 // readOwner reads filePID.
 func (d jobDir) readOwner() (owner, bool) {
 	b, err := readSmall(d.file(filePID))
-	if err != nil || len(b) == 0 { // it is filled before anything is started
+	if err != nil || len(bytes.TrimSpace(b)) == 0 { // it is filled before anything is started; blank in a spare directory
 		return owner{}, false
 	}
 	first, rest, _ := bytes.Cut(b, []byte{'\n'})
@@ -87,8 +87,8 @@ func (d jobDir) readOwner() (owner, bool) {
 	pid, _ := strconv.Atoi(f[0])
 	nanos, _ := strconv.ParseInt(f[3], 10, 64)
 	main := 0 // of the newest step
-	for line := range bytes.Lines(rest) {
-		main, _ = strconv.Atoi(string(bytes.TrimSpace(line)))
+	if steps := bytes.Fields(rest); len(steps) > 0 {
+		main, _ = strconv.Atoi(string(steps[len(steps)-1]))
 	}
 	return owner{identity{pid, f[1], f[2]}, time.Unix(0, nanos), main}, true
 }
@@ -279,11 +279,25 @@ func readSmall(path string) ([]byte, error) {
 }
 
 func writeSmall(path string, data []byte) error {
-	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK)
+	return write(path, data, unix.O_TRUNC)
+}
+
+// writeOver is writeSmall for a file that is often there already, and blank: its block is used again. A file that is
+// emptied first costs its block and another one, and ext4 writes it to disk as soon as it is closed.
+func writeOver(path string, data []byte) error {
+	return write(path, data, 0)
+}
+
+func write(path string, data []byte, flags int) error {
+	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NONBLOCK|flags)
 	if err != nil {
 		return err
 	}
 	err = writeAll(fd, data)
+	var st unix.Stat_t
+	if err == nil && flags&unix.O_TRUNC == 0 && unix.Fstat(fd, &st) == nil && st.Size > int64(len(data)) {
+		err = unix.Ftruncate(fd, int64(len(data)))
+	}
 	if cerr := unix.Close(fd); err == nil {
 		err = cerr
 	}

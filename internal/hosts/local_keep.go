@@ -41,6 +41,9 @@ func (l *Local) keptDir(id string) string { return filepath.Join(l.home, dirKept
 
 // withKept adds what an earlier Fetch moved away: a Fetch that was not recorded comes again.
 func (l *Local) withKept(id string, found []artifact) ([]artifact, error) {
+	if !exists(l.keptDir(id)) {
+		return found, nil
+	}
 	moved, err := listArtifacts(l.keptDir(id))
 	if err != nil || len(moved) == 0 {
 		return found, err
@@ -61,6 +64,9 @@ func (l *Local) withKept(id string, found []artifact) ([]artifact, error) {
 
 // kept lists what keep moved.
 func (l *Local) kept(id string) ([]string, error) {
+	if !exists(l.keptDir(id)) {
+		return nil, nil
+	}
 	found, err := listArtifacts(l.keptDir(id))
 	if err != nil {
 		return nil, err

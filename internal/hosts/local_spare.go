@@ -1,13 +1,15 @@
 package hosts
 
 import (
+	"bytes"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A job directory that was used by a small job is used again, up to spareMax of them: on ext4 a file costs up to half a
@@ -87,11 +89,8 @@ func (l *Local) recycle(dir string) bool {
 	return true
 }
 
-// clean empties a directory of what its job left. False: there is more than that, or the job's end is not certain.
+// clean takes out of a directory what its job left. False: there is more than that, or the job's end is not certain.
 func (d jobDir) clean() bool {
-	if e, ok := d.readRecord(); !ok || e.End != Exited {
-		return false
-	}
 	for _, sub := range []string{dirOut, dirTree} {
 		if !emptyDir(d.file(sub)) {
 			return false
@@ -101,13 +100,18 @@ func (d jobDir) clean() bool {
 	if err != nil {
 		return false
 	}
+	ended := false
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == dirOut || name == dirTree || name == fileExit:
+		case name == dirOut || name == dirTree:
 		case !e.Type().IsRegular():
 			return false
+		case name == fileExit: // without fileStop and fileStep, which are not among the names below, it is all there is to say
+			b, rerr := readSmall(d.file(fileExit))
+			_, ended = parseExit(b)
+			err = errors.Join(err, rerr)
 		case name == fileJob || name == filePID || name == fileParams:
-			err = errors.Join(err, os.Truncate(d.file(name), 0))
+			err = errors.Join(err, blank(d.file(name)))
 		case name == fileLock: // it is empty, and has to be the same file for whoever still looks at it
 		case name == fileLog || name == fileBeat || name == filePath || strings.HasPrefix(name, fileAsk):
 			err = errors.Join(err, os.Remove(d.file(name))) // the log may have a second name by now
@@ -115,20 +119,41 @@ func (d jobDir) clean() bool {
 			return false
 		}
 	}
-	return errors.Join(err, os.Rename(d.file(fileExit), d.file(fileExitTmp))) == nil
+	return err == nil && ended && os.Rename(d.file(fileExit), d.file(fileExitTmp)) == nil
+}
+
+var errNotSmall = errors.New("not a small file")
+
+// blank overwrites a small file with empty lines. It keeps its block: see writeOver.
+func blank(name string) error {
+	fd, err := open(name, unix.O_WRONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil:
+		return err
+	case st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > directMax:
+		return errNotSmall
+	}
+	return writeAll(fd, bytes.Repeat([]byte{'\n'}, int(st.Size)))
 }
 
 // emptyDir says whether name is a directory as claim makes it.
 func emptyDir(name string) bool {
-	info, err := os.Lstat(name)
-	if err != nil || info.Mode() != fs.ModeDir|0o700 {
-		return false
-	}
-	f, err := os.Open(name)
+	fd, err := open(name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	names, _ := f.Readdirnames(1)
-	return len(names) == 0
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&0o7777 != 0o700 {
+		return false
+	}
+	buf := make([]byte, 1024)
+	n, err := unix.ReadDirent(fd, buf)
+	_, count, _ := unix.ParseDirent(buf[:max(n, 0)], 1, nil)
+	return err == nil && count == 0
 }

@@ -144,7 +144,7 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 		return err
 	}
 	if len(j.Params) > 0 {
-		if err := writeSmall(d.file(fileParams), j.Params); err != nil {
+		if err := writeOver(d.file(fileParams), j.Params); err != nil {
 			return err
 		}
 	} else if err := os.Remove(d.file(fileParams)); err != nil && !errors.Is(err, os.ErrNotExist) { // of a spare one
@@ -155,7 +155,7 @@ func (l *Local) stage(d jobDir, j *Job, env []byte) error {
 			return err
 		}
 	}
-	return writeSmall(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0 || j.GPUs != nil, j.Argv))
+	return writeOver(d.file(fileJob), jobScript(d, l.id, l.cfg.Prelude, len(l.cfg.Env)+len(j.Env) > 0 || j.GPUs != nil, j.Argv))
 }
 
 // makeNamed makes the checkpoint directory that Place promised and that the job is told of. That of a setup is made by

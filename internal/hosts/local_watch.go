@@ -144,7 +144,7 @@ func (w *watcher) tellByFiles() {
 
 func (w *watcher) tellRan(exit Exit) {
 	if w.last != Running {
-		w.tell(Status{Phase: Running, Started: exit.Started, GPUs: exit.GPUs})
+		w.tell(Status{Phase: Running, Started: exit.Started, GPUs: exit.GPUs, Over: true})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,6 +75,7 @@ func Supervise(stdin io.Reader, stdout, stderr io.Writer) int {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
 	dropInherited()
+	runtime.GOMAXPROCS(1) // it mostly waits; a second thread would only look for work
 	s := &supervisor{subreaper: becomeSubreaper(), news: stdout, err: stderr, asked: asked}
 	s.self = identity{pid: os.Getpid(), boot: bootID()}
 	s.self.start, _ = startTime(s.self.pid)

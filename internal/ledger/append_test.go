@@ -167,9 +167,8 @@ type fullDisk struct {
 
 var fullDisks = []fullDisk{
 	{"no page is left", func(t *testing.T, l *Ledger) func() {
-		l.db.SetMaxOpenConns(1) // the limit is the connection's
 		limit := func(pages int) {
-			if _, err := l.db.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
+			if _, err := l.writer.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,18 +3,18 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
-	"time"
 )
 
 // A Ledger is an open ledger. All its methods may be called at the same time.
 type Ledger struct {
 	db        *sql.DB
+	writer    *writer     // nil: open for reading only
 	name      string      // of the file
 	file      os.FileInfo // of that name, when it was opened for writing
 	copied    string      // directory of a private copy; removed on Close
@@ -75,6 +75,11 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err := l.heal(ctx, dir); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), db.Close())
+	}
+	l.writer = newWriter(conn)
 	go l.write()
 	return l, nil
 }
@@ -131,6 +136,7 @@ func (l *Ledger) write() {
 		var batch []request
 		select {
 		case r := <-l.requests:
+			runtime.Gosched() // whoever is about to append does it first
 			batch = l.gather(r)
 		case <-l.quit:
 			if batch = l.gather(); len(batch) == 0 {
@@ -174,19 +180,7 @@ func (l *Ledger) gather(batch ...request) []request {
 }
 
 func (l *Ledger) commit(batch []request) error {
-	ctx := context.Background() // a commit that has begun is not given up
-	tx, err := l.db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("write ledger: %w", blame(l.name, err))
-	}
-	moment("begun")
-	if err := store(ctx, tx, batch); err != nil {
-		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
-		_ = tx.Rollback()
-		return fmt.Errorf("write ledger: %w", blame(l.name, err))
-	}
-	moment("stored")
-	if err := tx.Commit(); err != nil {
+	if err := l.writer.commit(batch); err != nil {
 		return fmt.Errorf("write ledger: %w", blame(l.name, err))
 	}
 	moment("committed")
@@ -195,19 +189,6 @@ func (l *Ledger) commit(batch []request) error {
 		return &GoneError{l.name}
 	}
 	return nil
-}
-
-func store(ctx context.Context, tx *sql.Tx, batch []request) error {
-	p := &projector{tx: tx}
-	for _, r := range batch {
-		for i := range r.events {
-			if err := insert(ctx, p, &r.events[i]); err != nil {
-				_ = p.close() // of no interest beside err
-				return err
-			}
-		}
-	}
-	return p.close()
 }
 
 func (l *Ledger) tell(batch []request) {
@@ -221,35 +202,6 @@ func (l *Ledger) tell(batch []request) {
 			}
 		}
 	}
-}
-
-const insertSQL = `INSERT INTO events (run, at, type, version, experiment, trial, attempt, body) VALUES (?,?,?,?,?,?,?,?)`
-
-func insert(ctx context.Context, p *projector, e *Event) error {
-	body, err := json.Marshal(e.Body)
-	if err != nil {
-		return fmt.Errorf("event %s: %w", e.Type, err)
-	}
-	experiment, trial, attempt := columns(e.Body)
-	res, err := p.exec(ctx, insertSQL, e.Run, e.At.UTC().Format(time.RFC3339Nano), string(e.Type), e.Version, experiment, trial, attempt, string(body))
-	if err != nil {
-		return err
-	}
-	if e.Seq, err = res.LastInsertId(); err != nil {
-		return err
-	}
-	return p.apply(ctx, e)
-}
-
-// columns are what events are found by, null where they are about no trial or attempt.
-func columns(b Body) (experiment, trial, attempt any) {
-	switch k := keyOf(b); {
-	case k.Attempt > 0:
-		return k.Experiment, k.Trial, k.Attempt
-	case k.Trial != "":
-		return k.Experiment, k.Trial, nil
-	}
-	return nil, nil, nil
 }
 
 // Close writes what was appended and closes the file.
@@ -266,8 +218,11 @@ func (l *Ledger) Close() error {
 		<-l.done
 	}
 	var err error
+	if l.writer != nil {
+		err = l.writer.close()
+	}
 	if l.db != nil {
-		err = l.db.Close()
+		err = errors.Join(err, l.db.Close())
 	}
 	if l.copied != "" {
 		err = errors.Join(err, os.RemoveAll(l.copied))

@@ -9,11 +9,17 @@ import (
 	"time"
 )
 
-// A projector keeps the tables that are derived from events. Its statements are prepared once per transaction.
+// A projector keeps the tables that are derived from events. Its statements are prepared once.
 type projector struct {
-	tx    *sql.Tx
+	db    preparer
 	stmts map[string]*sql.Stmt
 	from  map[string]bool // runs: whether they were imported
+}
+
+// A preparer is a transaction, or a connection in the middle of one.
+type preparer interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // imported reports whether a run comes from another ledger: its first event says so. Its results stand behind those of
@@ -23,7 +29,7 @@ func (p *projector) imported(ctx context.Context, run string) (bool, error) {
 		return yes, nil
 	}
 	var first string
-	if err := p.tx.QueryRowContext(ctx, `SELECT type FROM events WHERE run = ? ORDER BY seq LIMIT 1`, run).Scan(&first); err != nil {
+	if err := p.db.QueryRowContext(ctx, `SELECT type FROM events WHERE run = ? ORDER BY seq LIMIT 1`, run).Scan(&first); err != nil {
 		return false, err
 	}
 	if p.from == nil {
@@ -37,7 +43,7 @@ func (p *projector) exec(ctx context.Context, query string, args ...any) (sql.Re
 	st, ok := p.stmts[query]
 	if !ok {
 		var err error
-		if st, err = p.tx.PrepareContext(ctx, query); err != nil {
+		if st, err = p.db.PrepareContext(ctx, query); err != nil {
 			return nil, err
 		}
 		if p.stmts == nil {
@@ -214,7 +220,7 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	p := &projector{tx: tx}
+	p := &projector{db: tx}
 	after := int64(0)
 	for {
 		events, err := page(ctx, tx, `WHERE seq > ? ORDER BY seq LIMIT 1000`, after)

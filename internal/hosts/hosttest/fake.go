@@ -269,7 +269,7 @@ func (f *Fake) Watch(ctx context.Context, id string, o hosts.Observer) (hosts.Ex
 		f.mu.Unlock()
 		if phase != seen {
 			if phase == hosts.Ended && seen != hosts.Running && !status.Started.IsZero() {
-				o.Status(hosts.Status{Phase: hosts.Running, Started: status.Started, GPUs: status.GPUs})
+				o.Status(hosts.Status{Phase: hosts.Running, Started: status.Started, GPUs: status.GPUs, Over: true})
 			}
 			if phase != hosts.Ended {
 				o.Status(status)

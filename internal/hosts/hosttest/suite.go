@@ -61,6 +61,7 @@ func Run(t *testing.T, newHost func(*testing.T) Host) {
 type ear struct {
 	mu     sync.Mutex
 	phases []hosts.Phase
+	over   bool // it was said to run when it was over
 	log    strings.Builder
 	heard  chan struct{}
 }
@@ -69,6 +70,7 @@ func (e *ear) Status(s hosts.Status) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.phases = append(e.phases, s.Phase)
+	e.over = e.over || s.Phase == hosts.Running && s.Over
 	e.ring()
 }
 
@@ -161,8 +163,8 @@ func testExit(t *testing.T, h Host) {
 			t.Errorf("%s: phases %v", tc.what, e.phases)
 		}
 		again, e := ended(t, h, id)
-		if !cmp.Equal(again, exit) || e.log.String() != tc.log {
-			t.Errorf("%s, watched again: %+v after %+v, log %q", tc.what, again, exit, e.log.String())
+		if !cmp.Equal(again, exit) || e.log.String() != tc.log || !e.over {
+			t.Errorf("%s, watched again: %+v after %+v, log %q, over: %v", tc.what, again, exit, e.log.String(), e.over)
 		}
 	}
 }
