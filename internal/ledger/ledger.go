@@ -35,11 +35,12 @@ type request struct {
 // Open opens the ledger in dir for writing, and makes it if there is none. The caller holds the lock of dir.
 func Open(ctx context.Context, dir string) (*Ledger, error) {
 	path := filepath.Join(dir, FileName)
-	exists, err := look(path)
+	version, err := look(path)
 	if err != nil {
 		return nil, err
 	}
-	if !exists {
+	if version == 0 {
+		version = userVersion
 		if err := create(ctx, path); err != nil {
 			return nil, fmt.Errorf("create ledger %s: %w", path, err)
 		}
@@ -51,6 +52,11 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	db.SetMaxOpenConns(4)
 	if err := probe(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if version != userVersion {
+		if err := keepAndMigrate(ctx, db, path, version); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	// After a look at the file, because it changes one.
 	if err := setJournal(ctx, db, path); err != nil {
@@ -189,7 +195,7 @@ func store(ctx context.Context, tx *sql.Tx, batch []request) error {
 			}
 		}
 	}
-	return p.close()
+	return p.finish(ctx)
 }
 
 func (l *Ledger) tell(batch []request) {

@@ -18,8 +18,8 @@ import (
 // result is an empty one.
 func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	path := filepath.Join(dir, FileName)
-	exists, err := look(path)
-	if err != nil || !exists {
+	version, err := look(path)
+	if err != nil || version == 0 {
 		return &Ledger{}, err
 	}
 	l := &Ledger{}
@@ -47,6 +47,9 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	err = probe(ctx, l.db, path)
 	if torn(err) && rollback(path) {
 		err = l.mend(ctx, path)
+	}
+	if err == nil && version != userVersion {
+		err = l.migrateCopy(ctx, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())

@@ -1,0 +1,141 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// What a command asks for that shows a part of a run: by index, so that it does not matter how large the rest is.
+
+// Tallies counts the trials of a run, by experiment, by how they ended: those with the state AsPlanned count them all.
+func (l *Ledger) Tallies(ctx context.Context, run string) ([]Tally, error) {
+	const query = `SELECT run, experiment, state, cause, n FROM tallies WHERE run = ? AND n > 0 ORDER BY experiment, state, cause`
+	return rowsOf(stream(ctx, l.db, query, func(rows *sql.Rows, t *Tally) error {
+		return rows.Scan(&t.Run, &t.Experiment, &t.State, &t.Cause, &t.N)
+	}, run))
+}
+
+// EventsOfRun are the events of a run that are of no trial, in order, without the files of the code.
+func (l *Ledger) EventsOfRun(ctx context.Context, run string) ([]Event, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	return page(ctx, l.db, `WHERE run = ? AND trial IS NULL AND type <> 'code_stored' ORDER BY seq`, run)
+}
+
+// EventsOfTrials are those of some trials of a run, in order. The values of metrics by step are left out unless they are
+// asked for.
+func (l *Ledger) EventsOfTrials(ctx context.Context, run string, series bool, trials ...Key) ([]Event, error) {
+	if l.db == nil {
+		return nil, nil
+	}
+	var out []Event
+	for _, k := range trials {
+		events, err := page(ctx, l.db, `WHERE run = ? AND trial = ? AND experiment = ? AND (? OR type <> 'metric_values') ORDER BY seq`, run, k.Trial, k.Experiment, series)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, events...)
+	}
+	slices.SortFunc(out, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return slices.CompactFunc(out, func(a, b Event) bool { return a.Seq == b.Seq }), nil // a trial may be named twice
+}
+
+// InState lists the first trials of an experiment that are in a state, in the order of the plan; all of them if most is
+// negative. Of those that are not finished it tells queued from running, which includes what waits for a retry.
+func (l *Ledger) InState(ctx context.Context, run, experiment string, state State, most int) ([]Key, error) {
+	const query = `SELECT experiment, trial FROM trials WHERE run = ? AND experiment = ? AND state = ? ORDER BY place LIMIT ?`
+	return l.keys(ctx, query, run, experiment, string(state), most)
+}
+
+// Open lists the trials of a run with an attempt that has no outcome.
+func (l *Ledger) Open(ctx context.Context, run string) ([]Key, error) {
+	return l.keys(ctx, `SELECT experiment, trial FROM attempts INDEXED BY attempts_open WHERE run = ? AND outcome IS NULL`, run)
+}
+
+// Trials lists the first trials of an experiment, in the order of the plan.
+func (l *Ledger) Trials(ctx context.Context, run, experiment string, most int) ([]Key, error) {
+	return l.keys(ctx, `SELECT experiment, trial FROM trials WHERE run = ? AND experiment = ? ORDER BY place LIMIT ?`, run, experiment, most)
+}
+
+// WithPrefix lists the trials of an experiment whose ids begin with prefix, in the order of the plan.
+func (l *Ledger) WithPrefix(ctx context.Context, run, experiment, prefix string) ([]Key, error) {
+	const query = `SELECT experiment, trial FROM trials WHERE run = ? AND experiment = ? AND trial >= ? AND trial < ? || char(1114111) ORDER BY place`
+	return l.keys(ctx, query, run, experiment, prefix, prefix)
+}
+
+func (l *Ledger) keys(ctx context.Context, query string, args ...any) ([]Key, error) {
+	return rowsOf(stream(ctx, l.db, query, func(rows *sql.Rows, k *Key) error { return rows.Scan(&k.Experiment, &k.Trial) }, args...))
+}
+
+// A Place is a trial with what tells it from the others of its experiment.
+type Place struct {
+	Trial  string
+	Place  int // in the order of the plan
+	Seed   int64
+	Params string // JSON
+}
+
+// Places yields the trials of an experiment whose parameters, as JSON, are LIKE one pattern of each of these sets.
+func (l *Ledger) Places(ctx context.Context, run, experiment string, patterns ...[]string) iter.Seq2[Place, error] {
+	query := `SELECT trial, place, seed, params FROM trials WHERE run = ? AND experiment = ?`
+	args := []any{run, experiment}
+	for _, set := range patterns {
+		query += " AND (FALSE" + strings.Repeat(" OR params LIKE ?", len(set)) + ")"
+		for _, pattern := range set {
+			args = append(args, pattern)
+		}
+	}
+	return stream(ctx, l.db, query, func(rows *sql.Rows, p *Place) error {
+		return rows.Scan(&p.Trial, &p.Place, &p.Seed, &p.Params)
+	}, args...)
+}
+
+// A Score says how much an experiment found.
+type Score struct {
+	Points   int  // with a number; 2 stands for more
+	Repeated bool // some point has several
+}
+
+// Score says how much an experiment found.
+func (l *Ledger) Score(ctx context.Context, run, experiment string) (s Score, err error) {
+	if l.db == nil {
+		return s, nil
+	}
+	const query = `SELECT (SELECT count(*) FROM (SELECT 1 FROM scores WHERE run = ?1 AND experiment = ?2 LIMIT 2)),
+		EXISTS (SELECT 1 FROM scores INDEXED BY scores_repeated WHERE run = ?1 AND experiment = ?2 AND n > 1)`
+	if err := l.db.QueryRowContext(ctx, query, run, experiment).Scan(&s.Points, &s.Repeated); err != nil {
+		return s, readError(err)
+	}
+	return s, nil
+}
+
+// Best lists the trials of the points with the best means, best first.
+func (l *Ledger) Best(ctx context.Context, run, experiment string, maximize bool, points int) ([]Key, error) {
+	order := "ASC"
+	if maximize {
+		order = "DESC"
+	}
+	// CROSS JOIN: first the points, then their trials.
+	return l.keys(ctx, fmt.Sprintf(`SELECT t.experiment, t.trial FROM
+		(SELECT run, experiment, params, mean, place FROM scores WHERE run = ? AND experiment = ? ORDER BY mean %[1]s, place LIMIT ?) s
+		CROSS JOIN trials t ON t.run = s.run AND t.experiment = s.experiment AND t.params = s.params
+		ORDER BY s.mean %[1]s, s.place, t.place`, order), run, experiment, points)
+}
+
+// rowsOf is what a sequence yields, or its first error.
+func rowsOf[T any](rows iter.Seq2[T, error]) ([]T, error) {
+	var out []T
+	for r, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
