@@ -54,17 +54,9 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-// fold reads what a run recorded, whole.
-func fold(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
-	return foldInto(ctx, l, run, &report.State{})
-}
-
 // foldForReport leaves the values of metrics by step out: a report has no place for them, and they are the most of it.
 func foldForReport(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
-	return foldInto(ctx, l, run, report.WithoutSeries())
-}
-
-func foldInto(ctx context.Context, l *ledger.Ledger, run string, s *report.State) (*report.State, error) {
+	s := report.WithoutSeries()
 	for e, err := range l.Events(ctx, run) {
 		if err != nil {
 			return nil, err

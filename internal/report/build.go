@@ -66,26 +66,14 @@ func (s *State) Counts() Totals {
 	gpuSeconds := 0.0
 	for _, x := range s.experiments {
 		shared := x.perGPU()
-		result := x.finished != nil && x.finished.Verdict != "" && x.finished.Verdict != "failed"
 		for _, tr := range x.trials {
-			t.Trials.Planned++
-			state := tr.final()
-			*t.Trials.of(state)++
-			_, ok := tr.value()
-			if ok || x.objective().Metric == "" && (state == ledger.Succeeded || state == ledger.Reused) {
-				result = true
-			}
-			if cause, _ := tr.cause(); state == ledger.NotRun && (cause == "budget" || cause == "deadline") {
-				t.Budgeted++
-			}
 			for _, a := range tr.attempts {
 				gpuSeconds += float64(len(a.gpus)) * a.seconds(s.lastAt) / float64(shared)
 			}
 		}
-		if result {
-			t.WithResult++
-		}
 	}
+	e := s.ends()
+	t.Trials, t.Budgeted, t.WithResult = e.TrialTotals, e.budgeted, s.withResult()
 	t.GPUHours = round(gpuSeconds/3600, 6)
 	u := s.usage
 	t.Agent = AgentTotals{s.turns, AgentTokens{u.Input, u.Cached, u.Output, u.Reasoning}, nil}

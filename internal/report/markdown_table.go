@@ -46,12 +46,17 @@ func (x *Experiment) withResult() int {
 	return n
 }
 
-// ranked is the points as the table shows them: by rank, those without a result last, else in plan order.
-func (x *Experiment) ranked() []*Point {
+func (x *Experiment) inPlanOrder() []*Point {
 	points := make([]*Point, len(x.Points))
 	for i := range x.Points {
 		points[i] = &x.Points[i]
 	}
+	return points
+}
+
+// ranked is the points as the table shows them: by rank, those without a result last, else in plan order.
+func (x *Experiment) ranked() []*Point {
+	points := x.inPlanOrder()
 	place := func(p *Point) int {
 		if p.Rank == nil {
 			return math.MaxInt

@@ -41,6 +41,7 @@ type experiment struct {
 	byID       map[string]*trial
 	iterations []ledger.IterationFinished
 	finished   *ledger.ExperimentFinished
+	part       *part // of what trials does not have; nil where it has them all
 }
 
 type host struct {
