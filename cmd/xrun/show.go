@@ -72,8 +72,7 @@ func (c *showCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		_, err = a.stdout.Write(r.JSON())
-		return err
+		return r.WriteJSON(a.stdout)
 	}
 	s, err := t.read(ctx, l)
 	if err != nil {
@@ -95,7 +94,7 @@ func (t *target) read(ctx context.Context, l *ledger.Ledger) (*report.State, err
 	case t.trial != "":
 		return report.One(ctx, l, t.run, t.key())
 	case t.experiment != "":
-		return foldForReport(ctx, l, t.run.ID)
+		return report.Whole(ctx, l, t.run.ID)
 	default:
 		return report.Brief(ctx, l, t.run)
 	}

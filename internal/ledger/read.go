@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -120,14 +122,25 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// allOf are the columns of an event; bodies are left out of those of a type that nobody wants.
+const (
+	allOf     = `SELECT seq, run, at, type, version, body FROM events `
+	withoutOf = `SELECT seq, run, at, type, version, CASE type WHEN ? THEN '' ELSE body END FROM events `
+)
+
 // page reads the events that where selects.
 func page(ctx context.Context, q querier, where string, args ...any) ([]Event, error) {
-	rows, err := q.QueryContext(ctx, "SELECT seq, run, at, type, version, body FROM events "+where, args...)
+	return pageOf(ctx, q, allOf+where, args...)
+}
+
+func pageOf(ctx context.Context, q querier, query string, args ...any) ([]Event, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, readError(err)
 	}
 	defer rows.Close()
 	var out []Event
+	var texts []string
 	for rows.Next() {
 		var e Event
 		var at, body string
@@ -137,12 +150,38 @@ func page(ctx context.Context, q querier, where string, args ...any) ([]Event, e
 		if e.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
 			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
 		}
-		if e.Body, err = DecodeBody(e.Type, []byte(body)); err != nil {
-			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
-		}
-		out = append(out, e)
+		out, texts = append(out, e), append(texts, body)
 	}
-	return out, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, readError(err)
+	}
+	return out, decode(out, texts)
+}
+
+// decode reads the bodies of events, the first half and the second at the same time where there are many: that takes
+// longer than to read them from the file.
+func decode(events []Event, texts []string) error {
+	half := len(events) / 2
+	if len(events) < 100 {
+		half = 0
+	}
+	first := make(chan error, 1)
+	go func() { first <- decodeAll(events[:half], texts) }()
+	err := decodeAll(events[half:], texts[half:])
+	return cmp.Or(<-first, err)
+}
+
+func decodeAll(events []Event, texts []string) error {
+	for i := range events {
+		if texts[i] == "" { // it was left out
+			continue
+		}
+		var err error
+		if events[i].Body, err = DecodeBody(events[i].Type, []byte(texts[i])); err != nil {
+			return fmt.Errorf("read ledger: event %d: %w", events[i].Seq, err)
+		}
+	}
+	return nil
 }
 
 // Events yields the events of a run, in order.
@@ -150,15 +189,25 @@ func (l *Ledger) Events(ctx context.Context, run string) iter.Seq2[Event, error]
 	return l.EventsAfter(ctx, run, 0)
 }
 
+// EventsWithout yields the events of a run, in order. Those of one type come without their bodies: for who only needs to
+// know that they were.
+func (l *Ledger) EventsWithout(ctx context.Context, run string, t Type) iter.Seq2[Event, error] {
+	return l.events(ctx, run, 0, withoutOf, string(t))
+}
+
 // EventsAfter yields the events of a run behind the one whose Seq is after, in order.
 func (l *Ledger) EventsAfter(ctx context.Context, run string, after int64) iter.Seq2[Event, error] {
+	return l.events(ctx, run, after, allOf)
+}
+
+func (l *Ledger) events(ctx context.Context, run string, after int64, columns string, args ...any) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if l.db == nil {
 			return
 		}
 		after := after
 		for {
-			events, err := page(ctx, l.db, `WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, run, after)
+			events, err := pageOf(ctx, l.db, columns+`WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, append(slices.Clip(args), run, after)...)
 			if err != nil {
 				yield(Event{}, err)
 				return

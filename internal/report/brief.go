@@ -27,14 +27,16 @@ type part struct {
 // experiment the best trials and the first that failed; the rest it has counted.
 func Brief(ctx context.Context, l *ledger.Ledger, run ledger.Run) (*State, error) {
 	if run.Planned <= wholeRun {
-		return foldAll(ctx, l, run.ID, WithoutSeries())
+		return Whole(ctx, l, run.ID)
 	}
 	return brief(ctx, l, run, WithoutSeries(), cutRows)
 }
 
-// foldAll folds all events of a run into s.
-func foldAll(ctx context.Context, l *ledger.Ledger, run string, s *State) (*State, error) {
-	for e, err := range l.Events(ctx, run) {
+// Whole is the State that a run left, without the values of metrics by step: a report has no place for them, and they are
+// the most of it.
+func Whole(ctx context.Context, l *ledger.Ledger, run string) (*State, error) {
+	s := WithoutSeries()
+	for e, err := range l.EventsWithout(ctx, run, ledger.MetricValues{}.EventType()) {
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ func (s *State) Report(o Options) *Report {
 		Run: s.runInfo(), Totals: s.Counts(), Experiments: []Experiment{}, SkippedRuns: []SkippedRun{},
 		Warnings: orEmpty(s.warnings), state: s, previous: o.Previous,
 	}
+	r.Experiments = make([]Experiment, 0, len(s.experiments))
 	for _, x := range s.experiments {
 		r.Experiments = append(r.Experiments, s.experimentReport(x))
 	}
@@ -112,6 +113,7 @@ func (s *State) experimentReport(x *experiment) Experiment {
 	if f := x.finished; f != nil {
 		r.Verdict, r.VerdictReason, r.StopReason = orNil(f.Verdict), orNil(f.VerdictReason), orNil(f.StopReason)
 	}
+	r.Trials = make([]Trial, 0, len(x.trials)) // there may be many
 	for _, t := range x.inOrder() {
 		r.Trials = append(r.Trials, t.report())
 	}
@@ -153,10 +155,13 @@ func iteration(i ledger.IterationFinished) Iteration {
 	}
 }
 
+// noReasons is of trials all of whose metrics are numbers: of nearly all.
+var noReasons = map[string]string{}
+
 func (t *trial) report() Trial {
 	r := Trial{
 		ID: t.key.Trial, Params: t.params, Seed: t.seed(), Command: []string{}, State: string(t.final()),
-		Metrics: map[string]*float64{}, MetricsReason: map[string]string{}, GPUs: []ledger.GPU{},
+		Metrics: map[string]*float64{}, MetricsReason: noReasons, GPUs: []ledger.GPU{},
 		Attempts: []AttemptInfo{}, Artifacts: []string{}, Notes: []string{},
 	}
 	if t.planned != nil {
@@ -164,6 +169,7 @@ func (t *trial) report() Trial {
 	}
 	cause, message := t.cause()
 	r.Cause, r.Message = orNil(cause), orNil(message)
+	r.Attempts = make([]AttemptInfo, 0, len(t.attempts))
 	for _, a := range t.attempts {
 		r.Attempts = append(r.Attempts, a.report())
 	}
@@ -193,6 +199,9 @@ func (t *trial) describe(r *Trial, o *ledger.AttemptFinished) {
 		v := finite(float64(o.Metrics[name]))
 		r.Metrics[name] = v
 		if v == nil {
+			if len(r.MetricsReason) == 0 {
+				r.MetricsReason = map[string]string{}
+			}
 			r.MetricsReason[name] = t.printed(name, float64(o.Metrics[name]))
 		}
 	}
