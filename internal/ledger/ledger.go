@@ -17,7 +17,9 @@ type Ledger struct {
 	db       *sql.DB
 	name     string      // of the file
 	file     os.FileInfo // of that name, when it was opened for writing
-	copied   string      // directory of a private copy; removed on Close
+	version  uint32      // of the file
+	copies   []string    // directories of private copies; removed on Close
+	migrated *sql.DB     // a copy that was brought up to this version, of a file that was not (current)
 	requests chan request
 	quit     chan struct{} // closed by Close
 	done     chan struct{} // closed when the writer has left
@@ -66,7 +68,7 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger: %w", err), db.Close())
 	}
-	l := &Ledger{db: db, name: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
+	l := &Ledger{db: db, version: userVersion, name: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	go l.write()
 	return l, nil
 }
@@ -252,8 +254,11 @@ func (l *Ledger) Close() error {
 	if l.db != nil {
 		err = l.db.Close()
 	}
-	if l.copied != "" {
-		err = errors.Join(err, os.RemoveAll(l.copied))
+	if l.migrated != nil {
+		err = errors.Join(err, l.migrated.Close())
+	}
+	for _, dir := range l.copies {
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
 }

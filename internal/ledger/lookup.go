@@ -15,7 +15,7 @@ import (
 // Tallies counts the trials of a run, by experiment, by how they ended: those with the state AsPlanned count them all.
 func (l *Ledger) Tallies(ctx context.Context, run string) ([]Tally, error) {
 	const query = `SELECT run, experiment, state, cause, n FROM tallies WHERE run = ? AND n > 0 ORDER BY experiment, state, cause`
-	return rowsOf(stream(ctx, l.db, query, func(rows *sql.Rows, t *Tally) error {
+	return rowsOf(currentRows(ctx, l, query, func(rows *sql.Rows, t *Tally) error {
 		return rows.Scan(&t.Run, &t.Experiment, &t.State, &t.Cause, &t.N)
 	}, run))
 }
@@ -70,7 +70,7 @@ func (l *Ledger) WithPrefix(ctx context.Context, run, experiment, prefix string)
 }
 
 func (l *Ledger) keys(ctx context.Context, query string, args ...any) ([]Key, error) {
-	return rowsOf(stream(ctx, l.db, query, func(rows *sql.Rows, k *Key) error { return rows.Scan(&k.Experiment, &k.Trial) }, args...))
+	return rowsOf(currentRows(ctx, l, query, func(rows *sql.Rows, k *Key) error { return rows.Scan(&k.Experiment, &k.Trial) }, args...))
 }
 
 // A Place is a trial with what tells it from the others of its experiment.
@@ -91,7 +91,7 @@ func (l *Ledger) Places(ctx context.Context, run, experiment string, patterns ..
 			args = append(args, pattern)
 		}
 	}
-	return stream(ctx, l.db, query, func(rows *sql.Rows, p *Place) error {
+	return currentRows(ctx, l, query, func(rows *sql.Rows, p *Place) error {
 		return rows.Scan(&p.Trial, &p.Place, &p.Seed, &p.Params)
 	}, args...)
 }
@@ -104,12 +104,13 @@ type Score struct {
 
 // Score says how much an experiment found.
 func (l *Ledger) Score(ctx context.Context, run, experiment string) (s Score, err error) {
-	if l.db == nil {
-		return s, nil
+	db, err := l.current(ctx)
+	if err != nil || db == nil {
+		return s, err
 	}
 	const query = `SELECT (SELECT count(*) FROM (SELECT 1 FROM scores WHERE run = ?1 AND experiment = ?2 LIMIT 2)),
 		EXISTS (SELECT 1 FROM scores INDEXED BY scores_repeated WHERE run = ?1 AND experiment = ?2 AND n > 1)`
-	if err := l.db.QueryRowContext(ctx, query, run, experiment).Scan(&s.Points, &s.Repeated); err != nil {
+	if err := db.QueryRowContext(ctx, query, run, experiment).Scan(&s.Points, &s.Repeated); err != nil {
 		return s, readError(err)
 	}
 	return s, nil
@@ -126,6 +127,19 @@ func (l *Ledger) Best(ctx context.Context, run, experiment string, maximize bool
 		(SELECT run, experiment, params, mean, place FROM scores WHERE run = ? AND experiment = ? ORDER BY mean %[1]s, place LIMIT ?) s
 		CROSS JOIN trials t ON t.run = s.run AND t.experiment = s.experiment AND t.params = s.params
 		ORDER BY s.mean %[1]s, s.place, t.place`, order), run, experiment, points)
+}
+
+// currentRows yields the rows of a query of the projections of this version.
+func currentRows[T any](ctx context.Context, l *Ledger, query string, scan func(*sql.Rows, *T) error, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		db, err := l.current(ctx)
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		stream(ctx, db, query, scan, args...)(yield)
+	}
 }
 
 // rowsOf is what a sequence yields, or its first error.

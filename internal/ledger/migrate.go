@@ -39,26 +39,36 @@ func keepAndMigrate(ctx context.Context, db *sql.DB, path string, version uint32
 	return nil
 }
 
-// migrateCopy reads from a copy from now on, which is brought up to this version: who reads changes nothing.
-func (l *Ledger) migrateCopy(ctx context.Context, path string) error {
+// current is the database with the projections of this version: of a ledger of an earlier one that is only read, those of a
+// copy, which is made when it is first asked for. Who reads changes nothing.
+func (l *Ledger) current(ctx context.Context) (*sql.DB, error) {
+	if l.version == userVersion || l.db == nil {
+		return l.db, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.migrated != nil {
+		return l.migrated, nil
+	}
 	dir, err := os.MkdirTemp("", "xrun-ledger-")
 	if err != nil {
-		return fmt.Errorf("copy ledger: %w", err)
+		return nil, fmt.Errorf("copy ledger: %w", err)
 	}
+	l.copies = append(l.copies, dir)
 	file := filepath.Join(dir, FileName)
-	err = snapshot(ctx, l.db, file)
-	if err = errors.Join(err, l.Close()); err != nil { // with the copy that it read from, if there was one
-		return errors.Join(fmt.Errorf("copy ledger %s: %w", path, err), os.RemoveAll(dir))
+	if err := snapshot(ctx, l.db, file); err != nil {
+		return nil, fmt.Errorf("copy ledger: %w", err)
 	}
-	l.closed, l.copied = false, dir
 	// Nobody misses the copy if the machine stops meanwhile.
-	if l.db, err = sql.Open("sqlite", "file:"+escape(file)+"?_pragma=synchronous(OFF)&_pragma=journal_mode(OFF)"); err != nil {
-		return fmt.Errorf("open ledger %s: %w", path, err)
+	db, err := sql.Open("sqlite", "file:"+escape(file)+"?_pragma=synchronous(OFF)&_pragma=journal_mode(OFF)")
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := migrate(ctx, l.db); err != nil {
-		return fmt.Errorf("read ledger %s of an earlier version: %w", path, err)
+	if err := migrate(ctx, db); err != nil {
+		return nil, errors.Join(fmt.Errorf("read ledger of version %d: %w", l.version, err), db.Close())
 	}
-	return nil
+	l.migrated = db
+	return db, nil
 }
 
 // snapshot copies a ledger as it is at one moment, whoever writes it.

@@ -82,6 +82,12 @@ func TestWhoReadsALedgerOfVersion1ChangesNothing(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	l := openReader(t, dir)
+	if n := len(all(t, l, must[[]Run](t)(l.Runs(t.Context()))[0].ID)); n != 150 {
+		t.Errorf("%d events", n)
+	}
+	if made := must[[]os.DirEntry](t)(os.ReadDir(temp)); len(made) > 0 {
+		t.Error("the list of runs and the events are read from a copy")
+	}
 	tallies := must[[]Tally](t)(l.Tallies(t.Context(), "20260101-aaaa"))
 	want := []Tally{{"20260101-aaaa", "big", AsPlanned, "", 24}, {"20260101-aaaa", "big", Succeeded, "", 24}}
 	if diff := cmp.Diff(want, tallies); diff != "" {

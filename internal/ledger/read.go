@@ -24,7 +24,7 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	if err != nil || version == 0 {
 		return &Ledger{}, err
 	}
-	l := &Ledger{}
+	l := &Ledger{version: version}
 	uri := "file:" + escape(path)
 	switch wal, shm := size(path+"-wal"), size(path+"-shm"); {
 	case rollback(path):
@@ -38,10 +38,12 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 		uri += "?mode=ro&immutable=1"
 	default:
 		// To read the log SQLite would make a file beside it: read a copy.
-		if l.copied, err = copyAside(path, "-wal"); err != nil {
+		dir, err := copyAside(path, "-wal")
+		if err != nil {
 			return nil, err
 		}
-		uri = "file:" + escape(filepath.Join(l.copied, FileName))
+		l.copies = append(l.copies, dir)
+		uri = "file:" + escape(filepath.Join(dir, FileName))
 	}
 	if l.db, err = sql.Open("sqlite", uri); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
@@ -49,9 +51,6 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	err = probe(ctx, l.db, path)
 	if torn(err) && rollback(path) {
 		err = l.mend(ctx, path)
-	}
-	if err == nil && version != userVersion {
-		err = l.migrateCopy(ctx, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -66,10 +65,12 @@ func (l *Ledger) mend(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if l.copied, err = copyAside(path, "-journal"); err != nil {
+	dir, err := copyAside(path, "-journal")
+	if err != nil {
 		return err
 	}
-	if l.db, err = sql.Open("sqlite", "file:"+escape(filepath.Join(l.copied, FileName))); err != nil {
+	l.copies = append(l.copies, dir)
+	if l.db, err = sql.Open("sqlite", "file:"+escape(filepath.Join(dir, FileName))); err != nil {
 		return fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	return probe(ctx, l.db, path)
