@@ -12,7 +12,8 @@ import (
 
 // What a command asks for that shows a part of a run: by index, so that it does not matter how large the rest is.
 
-// Tallies counts the trials of a run, by experiment, by how they ended: those with the state AsPlanned count them all.
+// Tallies counts the trials of a run, by experiment, by how they ended: those with the state AsPlanned count them all,
+// and those with the state Spent are the microseconds of its attempts.
 func (l *Ledger) Tallies(ctx context.Context, run string) ([]Tally, error) {
 	const query = `SELECT run, experiment, state, cause, n FROM tallies WHERE run = ? AND n > 0 ORDER BY experiment, state, cause`
 	return rowsOf(currentRows(ctx, l, query, func(rows *sql.Rows, t *Tally) error {
@@ -96,10 +97,11 @@ func (l *Ledger) Places(ctx context.Context, run, experiment string, patterns ..
 	}, args...)
 }
 
-// A Score says how much an experiment found.
+// A Score says how much an experiment found, of all its points together.
 type Score struct {
-	Points   int  // with a number; 2 stands for more
-	Repeated bool // some point has several
+	Points  int     // with a number; where DF is 0, 2 stands for more
+	DF      int     // degrees of freedom of the spread within points: 0 where none has several numbers
+	Squares float64 // of the distances from the points' means
 }
 
 // Score says how much an experiment found.
@@ -108,12 +110,47 @@ func (l *Ledger) Score(ctx context.Context, run, experiment string) (s Score, er
 	if err != nil || db == nil {
 		return s, err
 	}
-	const query = `SELECT (SELECT count(*) FROM (SELECT 1 FROM scores WHERE run = ?1 AND experiment = ?2 LIMIT 2)),
-		EXISTS (SELECT 1 FROM scores INDEXED BY scores_repeated WHERE run = ?1 AND experiment = ?2 AND n > 1)`
-	if err := db.QueryRowContext(ctx, query, run, experiment).Scan(&s.Points, &s.Repeated); err != nil {
+	const spread = `SELECT COALESCE(sum(n - 1), 0), COALESCE(sum(squares), 0) FROM scores INDEXED BY scores_repeated WHERE run = ? AND experiment = ? AND n > 1`
+	if err := db.QueryRowContext(ctx, spread, run, experiment).Scan(&s.DF, &s.Squares); err != nil {
+		return s, readError(err)
+	}
+	most := 2
+	if s.DF > 0 {
+		most = -1
+	}
+	const points = `SELECT count(*) FROM (SELECT 1 FROM scores WHERE run = ? AND experiment = ? LIMIT ?)`
+	if err := db.QueryRowContext(ctx, points, run, experiment, most).Scan(&s.Points); err != nil {
 		return s, readError(err)
 	}
 	return s, nil
+}
+
+// A Mean is that of the values of one point.
+type Mean struct {
+	Mean float64
+	N    int
+}
+
+// Means yields the means of the points of an experiment, the best first.
+func (l *Ledger) Means(ctx context.Context, run, experiment string, maximize bool) iter.Seq2[Mean, error] {
+	query := `SELECT mean, n FROM scores WHERE run = ? AND experiment = ? ORDER BY mean`
+	if maximize {
+		query += " DESC"
+	}
+	return currentRows(ctx, l, query, func(rows *sql.Rows, m *Mean) error { return rows.Scan(&m.Mean, &m.N) }, run, experiment)
+}
+
+// Attempts counts the attempts of a run, by experiment.
+func (l *Ledger) Attempts(ctx context.Context, run string) (map[string]int, error) {
+	out := map[string]int{}
+	const query = `SELECT experiment, count(*) FROM attempts WHERE run = ? GROUP BY experiment`
+	for n, err := range currentRows(ctx, l, query, func(rows *sql.Rows, t *Tally) error { return rows.Scan(&t.Experiment, &t.N) }, run) {
+		if err != nil {
+			return nil, err
+		}
+		out[n.Experiment] = n.N
+	}
+	return out, nil
 }
 
 // Best lists the trials of the points with the best means, best first.

@@ -50,7 +50,7 @@ func TestTheBestPointsAreThoseOfTheBestMeans(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if s := must[Score](t)(l.Score(t.Context(), "r", "e")); s != (Score{2, true}) {
+	if s := must[Score](t)(l.Score(t.Context(), "r", "e")); s != (Score{4, 3, 2 + 12.5}) {
 		t.Error(s)
 	}
 	// A result that is taken back is nobody's best.
@@ -63,9 +63,10 @@ func TestTheBestPointsAreThoseOfTheBestMeans(t *testing.T) {
 func TestTalliesFollowATrialThatChangesItsMind(t *testing.T) {
 	l := open(t, t.TempDir())
 	k := sweep(t, l, "r", 2)
+	spent := 1_000_000
 	check := func(want ...Tally) {
 		t.Helper()
-		if diff := cmp.Diff(append([]Tally{{"r", "e", AsPlanned, "", 4}}, want...), must[[]Tally](t)(l.Tallies(t.Context(), "r")), cmp.Transformer("sort", func(ts []Tally) map[Tally]bool {
+		if diff := cmp.Diff(append([]Tally{{"r", "e", AsPlanned, "", 4}, {"r", "e", Spent, "", spent}}, want...), must[[]Tally](t)(l.Tallies(t.Context(), "r")), cmp.Transformer("sort", func(ts []Tally) map[Tally]bool {
 			set := map[Tally]bool{}
 			for _, t := range ts {
 				set[t] = true
@@ -84,6 +85,7 @@ func TestTalliesFollowATrialThatChangesItsMind(t *testing.T) {
 		t.Error(diff)
 	}
 	f := ended(k[1], 1, Failed)
+	spent = 2_000_000
 	add(t, l, "r", intended(k[1], 1), AttemptStarted{Attempt: Attempt{k[1], 1}}, f, TrialFinished{Key: k[1], State: Failed, Cause: "exit", Attempt: 1})
 	check(Tally{"r", "e", Succeeded, "", 1}, Tally{"r", "e", NotRun, "fuse", 1}, Tally{"r", "e", Failed, "exit", 1})
 	before := tables(t, l)

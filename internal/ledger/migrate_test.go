@@ -89,7 +89,7 @@ func TestWhoReadsALedgerOfVersion1ChangesNothing(t *testing.T) {
 		t.Error("the list of runs and the events are read from a copy")
 	}
 	tallies := must[[]Tally](t)(l.Tallies(t.Context(), "20260101-aaaa"))
-	want := []Tally{{"20260101-aaaa", "big", AsPlanned, "", 24}, {"20260101-aaaa", "big", Succeeded, "", 24}}
+	want := []Tally{{"20260101-aaaa", "big", AsPlanned, "", 24}, {"20260101-aaaa", "big", Spent, "", 295_200}, {"20260101-aaaa", "big", Succeeded, "", 24}}
 	if diff := cmp.Diff(want, tallies); diff != "" {
 		t.Error(diff)
 	}

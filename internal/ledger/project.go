@@ -158,6 +158,7 @@ func (p *projector) attemptFinished(ctx context.Context, e *Event, b AttemptFini
 		e.Seq, real64(b.Objective), e.Run, b.Experiment, b.Trial, b.Attempt.Attempt); err != nil {
 		return err
 	}
+	p.count(Tally{Run: e.Run, Experiment: b.Experiment, State: Spent}, int(min(max(b.DurationS, 0), 1e9)*1e6))
 	if b.Twin || b.State == Cancelled {
 		return nil
 	}

@@ -20,8 +20,12 @@ type Tally struct {
 	N          int
 }
 
-// AsPlanned is the state of the tally of all trials of an experiment.
-const AsPlanned State = "planned"
+// States of tallies that are none of trials: AsPlanned is that of all trials of an experiment, Spent that of the microseconds
+// that attempts of it took.
+const (
+	AsPlanned State = "planned"
+	Spent     State = "spent"
+)
 
 // ending is how a trial ended, or that it is under way again.
 type ending struct {
@@ -169,7 +173,7 @@ func (p *projector) resumed(ctx context.Context, run string, b RunResumed) error
 // count remembers n more trials that ended alike. It is written once for all that are stored together: a plan is long.
 func (p *projector) count(t Tally, n int) {
 	switch t.State {
-	case AsPlanned, Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun: // these are names of columns too
+	case AsPlanned, Spent, Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun:
 	default:
 		return
 	}
@@ -186,8 +190,10 @@ func (p *projector) flush(ctx context.Context) error {
 		if n == 0 {
 			continue
 		}
-		if err := p.do(ctx, fmt.Sprintf(`UPDATE runs SET %[1]s = %[1]s + ? WHERE run=?`, t.State), n, t.Run); err != nil {
-			return err
+		if t.State != Spent { // the others are names of columns too
+			if err := p.do(ctx, fmt.Sprintf(`UPDATE runs SET %[1]s = %[1]s + ? WHERE run=?`, t.State), n, t.Run); err != nil {
+				return err
+			}
 		}
 		if t.Experiment == "" {
 			continue

@@ -21,6 +21,10 @@ const (
 type part struct {
 	tallies []ledger.Tally // of all trials
 	score   ledger.Score
+	// For who asks where the run stands:
+	attempts int
+	spent    float64 // seconds of attempts that ended
+	tied     int     // points that cannot be told from the best
 }
 
 // Brief is the State of a run for who wants an overview. Of a large run it has what is of no trial, what runs, and of each
@@ -29,7 +33,7 @@ func Brief(ctx context.Context, l *ledger.Ledger, run ledger.Run) (*State, error
 	if run.Planned <= wholeRun {
 		return Whole(ctx, l, run.ID)
 	}
-	return brief(ctx, l, run, WithoutSeries(), cutRows)
+	return brief(ctx, l, run, WithoutSeries(), cutRows, cutRows)
 }
 
 // Whole is the State that a run left, without the values of metrics by step: a report has no place for them, and they are
@@ -45,7 +49,7 @@ func Whole(ctx context.Context, l *ledger.Ledger, run string) (*State, error) {
 	return s, nil
 }
 
-func brief(ctx context.Context, l *ledger.Ledger, run ledger.Run, s *State, rows int) (*State, error) {
+func brief(ctx context.Context, l *ledger.Ledger, run ledger.Run, s *State, rows, failed int) (*State, error) {
 	events, err := l.EventsOfRun(ctx, run.ID)
 	if err != nil {
 		return nil, err
@@ -61,6 +65,7 @@ func brief(ctx context.Context, l *ledger.Ledger, run ledger.Run, s *State, rows
 	}
 	parts := map[string]*part{}
 	rows = max(1, min(rows, 20*rows/max(1, len(outline.experiments)))) // of many experiments less each
+	w := wanted{rows: rows, failed: failed, queued: rows + len(trials)}
 	for _, x := range outline.experiments {
 		p := &part{}
 		parts[x.name] = p
@@ -72,7 +77,7 @@ func brief(ctx context.Context, l *ledger.Ledger, run ledger.Run, s *State, rows
 		if p.score, err = l.Score(ctx, run.ID, x.name); err != nil {
 			return nil, err
 		}
-		more, err := chosen(ctx, l, run.ID, x, rows)
+		more, err := w.of(ctx, l, run.ID, x)
 		if err != nil {
 			return nil, err
 		}
@@ -90,13 +95,16 @@ func brief(ctx context.Context, l *ledger.Ledger, run ledger.Run, s *State, rows
 	return s, nil
 }
 
-// chosen are the trials of an experiment that an overview has: what is under way, the best, and the first that failed.
-func chosen(ctx context.Context, l *ledger.Ledger, run string, x *experiment, rows int) ([]ledger.Key, error) {
-	trials, err := l.Best(ctx, run, x.name, x.maximize(), rows)
+// wanted is how many trials of an experiment an overview has: of the best, of the first that failed, and of the first that
+// wait. Those that are under way it has all.
+type wanted struct{ rows, failed, queued int }
+
+func (w wanted) of(ctx context.Context, l *ledger.Ledger, run string, x *experiment) ([]ledger.Key, error) {
+	trials, err := l.Best(ctx, run, x.name, x.maximize(), w.rows)
 	if err != nil {
 		return nil, err
 	}
-	for state, most := range map[ledger.State]int{ledger.Running: -1, ledger.Failed: rows, ledger.Lost: rows, ledger.Queued: rows} {
+	for state, most := range map[ledger.State]int{ledger.Running: -1, ledger.Failed: w.failed, ledger.Lost: w.failed, ledger.Queued: w.queued} {
 		more, err := l.InState(ctx, run, x.name, state, most)
 		if err != nil {
 			return nil, err

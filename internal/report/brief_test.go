@@ -2,11 +2,13 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -75,7 +77,7 @@ func TestAnOverviewSaysTheSameAsTheWhole(t *testing.T) {
 	loop := newRun("20260110-aaaa").sweep("fast", 1, "maximize acc", "lr=0.1").add(ledger.ExperimentFinished{Name: "fast", Verdict: "refuted"}).done("done", 0)
 	for _, b := range []*builder{single(), good("20260102-aaaa"), reused(), failures(), interrupted(), killed(), nasty(), loop} {
 		l, run := b.ledger(t)
-		s, err := report.BriefOf(t.Context(), l, run, report.WithoutSeries(), 3)
+		s, err := report.BriefOf(t.Context(), l, run, report.WithoutSeries(), 3, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,6 +141,41 @@ func TestAnOverviewOfALargeRunListsTheBestAndTheFirstThatFailed(t *testing.T) {
 		}
 		if n := strings.Count(part.String(), "\n"); n > 40 || !strings.Contains(part.String(), "all of them: xrun show 20260111-aaaa/big") {
 			t.Errorf("%d lines:\n%s", n, part.String())
+		}
+	}
+}
+
+// Where a large run stands is found from a few of its trials, and is the same.
+func TestWhereALargeRunStandsIsTheSameAsFromAllOfIt(t *testing.T) {
+	for seed := range uint64(3) {
+		b := chaos(seed, []int{1, 3, 5}[seed%3])
+		l, run := b.ledger(t)
+		if !report.Large(run) {
+			t.Fatalf("%d trials are not many", run.Planned)
+		}
+		for _, pid := range []int{0, 7} {
+			o := report.StatusOptions{
+				Now: b.at, PID: pid, Runs: func(string) bool { return true },
+				RetryAfter: func(*plan.Experiment, []ledger.AttemptFinished) time.Duration { return time.Minute },
+			}
+			whole := report.Newest()
+			for _, e := range b.events {
+				whole.Apply(e)
+			}
+			part, err := report.Standing(t.Context(), l, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := func(s *report.State) []string {
+				text, err := json.MarshalIndent(s.Status(o), "", " ")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.Split(string(text), "\n")
+			}
+			if diff := cmp.Diff(lines(whole), lines(part)); diff != "" {
+				t.Errorf("%d, process %d: %s", seed, pid, diff)
+			}
 		}
 	}
 }

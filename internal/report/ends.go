@@ -30,12 +30,14 @@ func (x *experiment) ends() *ended {
 		return e
 	}
 	for _, t := range x.part.tallies {
-		if t.State == ledger.AsPlanned {
+		switch t.State {
+		case ledger.AsPlanned:
 			e.Planned = t.N
-			continue
+		case ledger.Spent:
+		default:
+			*e.of(t.State) += t.N
+			e.cause(t.State, t.Cause, t.N)
 		}
-		*e.of(t.State) += t.N
-		e.cause(t.State, t.Cause, t.N)
 	}
 	// What was neither counted nor seen was never started.
 	e.NotRun = e.Planned - e.Succeeded - e.Reused - e.Failed - e.StoppedEarly - e.Cancelled - e.Lost
