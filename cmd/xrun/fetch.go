@@ -73,18 +73,18 @@ func (c *fetchCmd) Run(ctx context.Context, a *app) error {
 // outcomeOf is the outcome that counts of a trial: its own, or the one that was reused.
 func outcomeOf(ctx context.Context, l *ledger.Ledger, t *target) (ledger.AttemptFinished, error) {
 	var out ledger.AttemptFinished
-	key := ledger.Key{Experiment: t.experiment, Trial: t.trial}
-	for e, err := range l.Events(ctx, t.run.ID) {
-		if err != nil {
-			return out, err
-		}
+	events, err := l.EventsOfTrials(ctx, t.run.ID, false, t.key())
+	if err != nil {
+		return out, err
+	}
+	for _, e := range events {
 		switch b := e.Body.(type) {
 		case ledger.AttemptFinished:
-			if b.Key == key && !b.Twin {
+			if !b.Twin {
 				out = b
 			}
 		case ledger.TrialFinished:
-			if b.Key == key && b.Reused != nil {
+			if b.Reused != nil {
 				out = b.Reused.Outcome
 			}
 		}

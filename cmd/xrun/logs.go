@@ -136,27 +136,23 @@ func (c *logsCmd) find(ctx context.Context, a *app) (logPlace, error) {
 
 // logOf finds the newest attempt of a trial in the ledger.
 func logOf(ctx context.Context, l *ledger.Ledger, t *target) (at logPlace, err error) {
-	key := ledger.Key{Experiment: t.experiment, Trial: t.trial}
 	home := func(log string) string { return filepath.Join(t.state, filepath.FromSlash(log)) }
-	for e, err := range l.Events(ctx, t.run.ID) {
-		if err != nil {
-			return logPlace{}, err
-		}
+	events, err := l.EventsOfTrials(ctx, t.run.ID, false, t.key())
+	if err != nil {
+		return logPlace{}, err
+	}
+	for _, e := range events {
 		switch b := e.Body.(type) {
 		case ledger.AttemptIntended:
-			if b.Key == key {
-				at = logPlace{attempt: b.Attempt.Attempt, run: or(b.Adopted, t.run.ID), job: b.JobDir}
-			}
+			at = logPlace{attempt: b.Attempt.Attempt, run: or(b.Adopted, t.run.ID), job: b.JobDir}
 		case ledger.AttemptFinished:
-			if b.Key == key && b.Log != "" {
+			if b.Log != "" {
 				at.home = home(b.Log)
 			}
 		case ledger.TrialFinished:
-			if b.Key == key {
-				at.ended = true
-				if b.Reused != nil {
-					at.home = home(b.Reused.Outcome.Log)
-				}
+			at.ended = true
+			if b.Reused != nil {
+				at.home = home(b.Reused.Outcome.Log)
 			}
 		}
 	}

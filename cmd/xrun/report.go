@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/report"
@@ -20,10 +22,17 @@ func (reportCmd) Help() string {
 	return "Example:\n  xrun report last -o csv >/tmp/trials.csv\n\nWithout -o the run's report files are written again, from the ledger alone.\ncsv: one trial a line, its parameters and metrics in columns. junit: for a CI system, also written as junit.xml."
 }
 
+// enough is the memory, in bytes, that the report of a run of 100,000 trials may take. What is more than is needed is given
+// back earlier from there on.
+const enough = 500 << 20
+
 // Run reports.
 func (c *reportCmd) Run(ctx context.Context, a *app) error {
 	if c.Output == "html" {
 		return notBuilt("report -o html")
+	}
+	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
+		debug.SetMemoryLimit(enough)
 	}
 	state := a.findState()
 	l, err := ledger.OpenReader(ctx, state)
@@ -49,34 +58,17 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	forms := map[string]func() []byte{"md": r.Markdown, "json": r.JSON, "csv": r.CSV, "junit": r.JUnit}
+	if c.Output == "json" {
+		return r.WriteJSON(a.stdout)
+	}
+	forms := map[string]func() []byte{"md": r.Markdown, "csv": r.CSV, "junit": r.JUnit}
 	_, err = a.stdout.Write(forms[c.Output]())
 	return err
 }
 
-// fold reads what a run recorded, whole.
-func fold(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
-	return foldInto(ctx, l, run, &report.State{})
-}
-
-// foldForReport leaves the values of metrics by step out: a report has no place for them, and they are the most of it.
-func foldForReport(ctx context.Context, l *ledger.Ledger, run string) (*report.State, error) {
-	return foldInto(ctx, l, run, report.WithoutSeries())
-}
-
-func foldInto(ctx context.Context, l *ledger.Ledger, run string, s *report.State) (*report.State, error) {
-	for e, err := range l.Events(ctx, run) {
-		if err != nil {
-			return nil, err
-		}
-		s.Apply(e)
-	}
-	return s, nil
-}
-
 // buildReport makes the report of a run from the ledger alone.
 func buildReport(ctx context.Context, l *ledger.Ledger, run string) (*report.Report, error) {
-	s, err := foldForReport(ctx, l, run)
+	s, err := report.Whole(ctx, l, run)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +81,7 @@ func buildReport(ctx context.Context, l *ledger.Ledger, run string) (*report.Rep
 		return nil, err
 	}
 	if previous != "" {
-		if o.Previous, err = foldForReport(ctx, l, previous); err != nil {
+		if o.Previous, err = report.Whole(ctx, l, previous); err != nil {
 			return nil, err
 		}
 	}
@@ -104,6 +96,6 @@ func writeReport(ctx context.Context, l *ledger.Ledger, state, run string) (*rep
 	}
 	dir := filepath.Join(state, "runs", run)
 	return r, errors.Join(
-		writeFile(filepath.Join(dir, "report.md"), r.Markdown()), writeFile(filepath.Join(dir, "report.json"), r.JSON()),
+		writeFile(filepath.Join(dir, "report.md"), r.Markdown()), fillFile(filepath.Join(dir, "report.json"), r.WriteJSON),
 		writeFile(filepath.Join(dir, "junit.xml"), r.JUnit()))
 }

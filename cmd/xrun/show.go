@@ -12,7 +12,6 @@ import (
 type target struct {
 	state      string
 	run        ledger.Run
-	fold       *report.State
 	experiment string // "" for the whole run
 	trial      string // "" for the whole experiment
 }
@@ -25,19 +24,23 @@ func (a *app) resolve(ctx context.Context, l *ledger.Ledger, arg string) (*targe
 	if t.run, err = l.Find(ctx, runArg); err != nil {
 		return nil, usageHint(err)
 	}
-	if t.fold, err = fold(ctx, l, t.run.ID); err != nil {
-		return nil, err
-	}
 	t.experiment, t.trial, _ = strings.Cut(rest, "/")
-	if t.trial != "" {
-		k, err := t.fold.Find(t.experiment, t.trial)
+	switch {
+	case t.trial != "":
+		k, err := report.Find(ctx, l, t.run, t.experiment, t.trial)
 		if err != nil {
 			return nil, t.wrong(err)
 		}
 		t.trial = k.Trial
+	case t.experiment != "":
+		if err := report.HasExperiment(t.run, t.experiment); err != nil {
+			return nil, t.wrong(err)
+		}
 	}
 	return t, nil
 }
+
+func (t *target) key() ledger.Key { return ledger.Key{Experiment: t.experiment, Trial: t.trial} }
 
 func (t *target) wrong(err error) error {
 	return &cliError{code: exitUsage, kind: "usage", msg: err.Error(), hint: "`xrun show " + t.run.ID + "` lists what the run has"}
@@ -49,7 +52,9 @@ type showCmd struct {
 }
 
 // Help is the example.
-func (showCmd) Help() string { return "Example:\n  xrun show last/lr-sweep/lr=0.1,seed=0" }
+func (showCmd) Help() string {
+	return "Example:\n  xrun show last/lr-sweep/lr=0.1,seed=0\n\nOf an experiment of more than 100 trials, RUN lists the best and the first that failed; RUN/EXPERIMENT lists them all, and\nso does -o json, which is report.json for a RUN."
+}
 
 // Run shows it.
 func (c *showCmd) Run(ctx context.Context, a *app) error {
@@ -67,15 +72,30 @@ func (c *showCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		_, err = a.stdout.Write(r.JSON())
+		return r.WriteJSON(a.stdout)
+	}
+	s, err := t.read(ctx, l)
+	if err != nil {
 		return err
 	}
-	v, err := t.fold.ShowJSON(t.experiment, t.trial)
+	if c.Output != "json" {
+		return s.Show(a.stdout, t.experiment, t.trial)
+	}
+	v, err := s.ShowJSON(t.experiment, t.trial)
 	if err != nil {
 		return t.wrong(err)
 	}
-	if c.Output == "json" {
-		return a.printJSON(v)
+	return a.printJSON(v)
+}
+
+// read reads of a run what is to be shown.
+func (t *target) read(ctx context.Context, l *ledger.Ledger) (*report.State, error) {
+	switch {
+	case t.trial != "":
+		return report.One(ctx, l, t.run, t.key())
+	case t.experiment != "":
+		return report.Whole(ctx, l, t.run.ID)
+	default:
+		return report.Brief(ctx, l, t.run)
 	}
-	return t.fold.Show(a.stdout, t.experiment, t.trial)
 }

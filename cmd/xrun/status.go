@@ -94,22 +94,18 @@ func (l *look) again(ctx context.Context) (*report.Status, error) {
 		return nil, err
 	}
 	defer r.Close()
-	if l.fold == nil {
-		run, err := r.Find(ctx, l.run)
-		if err != nil {
-			return nil, usageHint(err)
-		}
+	// Before the events are read: a run that ends meanwhile is active without anything to do, and not the other way round.
+	h, held := lockHolder(l.state)
+	run, err := r.Find(ctx, l.run)
+	if err != nil {
+		return nil, usageHint(err)
+	}
+	if l.run != run.ID || l.fold == nil {
 		l.run, l.fold = run.ID, report.Newest()
 		l.spec = storedSettings(l.state, run.ID)
 	}
-	// Before the events are read: a run that ends meanwhile is active without anything to do, and not the other way round.
-	h, held := lockHolder(l.state)
-	for e, err := range r.EventsAfter(ctx, l.run, l.seq) {
-		if err != nil {
-			return nil, err
-		}
-		l.fold.Apply(e)
-		l.seq = e.Seq
+	if err := l.read(ctx, r, run); err != nil {
+		return nil, err
 	}
 	o := report.StatusOptions{Now: l.app.now(), Budget: l.spec.Budget, RetryAfter: engine.RetryAfter, Runs: engine.ShowsCodeRuns}
 	if held && h.Run == l.run {
@@ -117,6 +113,26 @@ func (l *look) again(ctx context.Context) (*report.Status, error) {
 	}
 	l.asked(&o)
 	return l.fold.Status(o), nil
+}
+
+// read brings fold up to what the ledger has.
+func (l *look) read(ctx context.Context, r *ledger.Ledger, run ledger.Run) (err error) {
+	if report.Large(run) {
+		l.seq = 0 // if it gets too many failures for that, it is read from its beginning
+		l.fold, err = report.Standing(ctx, r, run)
+		return err
+	}
+	if l.seq == 0 {
+		l.fold = report.Newest()
+	}
+	for e, err := range r.EventsAfter(ctx, l.run, l.seq) {
+		if err != nil {
+			return err
+		}
+		l.fold.Apply(e)
+		l.seq = e.Seq
+	}
+	return nil
 }
 
 // asked takes over what the command of the run asked for, which stands before what the spec says.

@@ -16,8 +16,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-//go:embed schema.sql
-var schemaSQL string
+var (
+	//go:embed schema.sql
+	schemaSQL string
+	//go:embed projections.sql
+	projectionsSQL string
+)
 
 // FileName is the name of the ledger within a state directory.
 const FileName = "ledger.db"
@@ -26,7 +30,8 @@ const FileName = "ledger.db"
 // on, so that a look at the header is enough.
 const (
 	applicationID = 0x7872756e // PRAGMA application_id: "xrun"
-	userVersion   = 1          // PRAGMA user_version
+	userVersion   = 2          // PRAGMA user_version
+	oldestVersion = 1          // that can be brought up to it (migrate.go)
 )
 
 // A DamagedError is a ledger file that cannot be used.
@@ -107,33 +112,33 @@ func (e *VersionError) Hint() string {
 	return "nothing was changed; use the xrun that wrote it, or another state directory (--state)"
 }
 
-// look reports whether there is a ledger at path that may be opened. It reads the header itself: SQLite would take a
+// look is the version of the ledger at path, 0 where there is none; one that cannot be opened is an error. It reads the header itself: SQLite would take a
 // file of no length, which is what a full disk or a power loss leaves, for a new database, and would change the file of
 // another version or program by opening it.
-func look(path string) (exists bool, err error) {
+func look(path string) (version uint32, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if size(path+"-wal") > 0 {
 			// SQLite would read it into a new ledger.
-			return false, &DamagedError{path, "the file is gone, and its newest part (" + FileName + "-wal) is there"}
+			return 0, &DamagedError{path, "the file is gone, and its newest part (" + FileName + "-wal) is there"}
 		}
-		return false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("open ledger: %w", err)
+		return 0, fmt.Errorf("open ledger: %w", err)
 	}
 	defer f.Close()
 	head := make([]byte, 100)
 	if _, err := io.ReadFull(f, head); err != nil {
-		return false, &DamagedError{path, "the file is cut short"}
+		return 0, &DamagedError{path, "the file is cut short"}
 	}
 	if string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID {
-		return false, &DamagedError{path, "the file is not a ledger"}
+		return 0, &DamagedError{path, "the file is not a ledger"}
 	}
-	if v := binary.BigEndian.Uint32(head[60:]); v != userVersion {
-		return false, &VersionError{path, v}
+	if version = binary.BigEndian.Uint32(head[60:]); version < oldestVersion || version > userVersion {
+		return 0, &VersionError{path, version}
 	}
-	return true, nil
+	return version, nil
 }
 
 // create makes an empty ledger under another name and then renames it: a ledger that is there is whole.
@@ -157,7 +162,7 @@ func create(ctx context.Context, path string) error {
 		return err
 	}
 	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, userVersion)
-	_, err = db.ExecContext(ctx, "BEGIN;"+marks+schemaSQL+";COMMIT")
+	_, err = db.ExecContext(ctx, "BEGIN;"+marks+schemaSQL+projectionsSQL+";COMMIT")
 	if err := errors.Join(err, db.Close()); err != nil {
 		return errors.Join(err, os.Remove(fresh))
 	}

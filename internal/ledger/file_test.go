@@ -70,8 +70,8 @@ func TestAFileThatIsNoLedgerIsRefusedAndLeftAsItIs(t *testing.T) {
 		"another program's":        {database(t, "CREATE TABLE cookies (x)"), "not a ledger"},
 		"another's in version 1":   {database(t, "PRAGMA user_version = 1; CREATE TABLE events (x)"), "not a ledger"},
 		"marked, but without data": {database(t, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1", applicationID)), "no such table"},
-		"version 2":                {database(t, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 2; CREATE TABLE events (x)", applicationID)), "has version 2, this xrun has version 1"},
-		"version 2 with a log":     {database(t, fmt.Sprintf("PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 2", applicationID)), "has version 2"},
+		"version 3":                {database(t, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 3; CREATE TABLE events (x)", applicationID)), "has version 3, this xrun has version 2"},
+		"version 3 with a log":     {database(t, fmt.Sprintf("PRAGMA journal_mode = WAL; PRAGMA application_id = %d; PRAGMA user_version = 3", applicationID)), "has version 3"},
 	} {
 		dir := t.TempDir()
 		write(t, dir, c.bytes)

@@ -52,13 +52,13 @@ func (l *Ledger) Points(ctx context.Context) iter.Seq2[PointResult, error] {
 }
 
 // stream yields the rows of a query one by one: a ledger holds more than memory should.
-func stream[T any](ctx context.Context, db *sql.DB, query string, scan func(*sql.Rows, *T) error) iter.Seq2[T, error] {
+func stream[T any](ctx context.Context, db *sql.DB, query string, scan func(*sql.Rows, *T) error, args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		if db == nil {
 			return
 		}
-		rows, err := db.QueryContext(ctx, query)
+		rows, err := db.QueryContext(ctx, query, args...)
 		if err != nil {
 			yield(none, readError(err))
 			return

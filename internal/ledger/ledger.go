@@ -17,7 +17,9 @@ type Ledger struct {
 	writer    *writer     // nil: open for reading only
 	name      string      // of the file
 	file      os.FileInfo // of that name, when it was opened for writing
-	copied    string      // directory of a private copy; removed on Close
+	version   uint32      // of the file
+	copies    []string    // directories of private copies; removed on Close
+	migrated  *sql.DB     // a copy that was brought up to this version, of a file that was not (current)
 	recovered *Recovered
 	requests  chan request
 	quit      chan struct{} // closed by Close
@@ -46,11 +48,12 @@ type request struct {
 // Open opens the ledger in dir for writing, and makes it if there is none. The caller holds the lock of dir.
 func Open(ctx context.Context, dir string) (*Ledger, error) {
 	path := filepath.Join(dir, FileName)
-	exists, err := look(path)
+	version, err := look(path)
 	if err != nil {
 		return nil, err
 	}
-	if !exists {
+	if version == 0 {
+		version = userVersion
 		if err := create(ctx, path); err != nil {
 			return nil, fmt.Errorf("create ledger %s: %w", path, blame(path, err))
 		}
@@ -63,6 +66,11 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err := probe(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if version != userVersion {
+		if err := keepAndMigrate(ctx, db, path, version); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	// After a look at the file, because it changes one.
 	if err := setJournal(ctx, db, path); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, blame(path, err)), db.Close())
@@ -71,7 +79,7 @@ func Open(ctx context.Context, dir string) (*Ledger, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger: %w", err), db.Close())
 	}
-	l := &Ledger{db: db, name: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
+	l := &Ledger{db: db, version: userVersion, name: path, file: file, requests: make(chan request, 256), quit: make(chan struct{}), done: make(chan struct{})}
 	if err := l.heal(ctx, dir); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -224,8 +232,11 @@ func (l *Ledger) Close() error {
 	if l.db != nil {
 		err = errors.Join(err, l.db.Close())
 	}
-	if l.copied != "" {
-		err = errors.Join(err, os.RemoveAll(l.copied))
+	if l.migrated != nil {
+		err = errors.Join(err, l.migrated.Close())
+	}
+	for _, dir := range l.copies {
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
 }

@@ -11,14 +11,16 @@ import (
 
 // A projector keeps the tables that are derived from events. Its statements are prepared once.
 type projector struct {
-	db    preparer
-	stmts map[string]*sql.Stmt
-	from  map[string]bool // runs: whether they were imported
+	db     preparer
+	stmts  map[string]*sql.Stmt
+	from   map[string]bool // runs: whether they were imported
+	counts map[Tally]int   // not written yet; without N
 }
 
 // A preparer is a transaction, or a connection in the middle of one.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
@@ -39,7 +41,7 @@ func (p *projector) imported(ctx context.Context, run string) (bool, error) {
 	return p.from[run], nil
 }
 
-func (p *projector) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (p *projector) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	st, ok := p.stmts[query]
 	if !ok {
 		var err error
@@ -51,20 +53,19 @@ func (p *projector) exec(ctx context.Context, query string, args ...any) (sql.Re
 		}
 		p.stmts[query] = st
 	}
+	return st, nil
+}
+
+func (p *projector) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	st, err := p.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
 	return st.ExecContext(ctx, args...)
 }
 
 func (p *projector) do(ctx context.Context, query string, args ...any) error {
 	_, err := p.exec(ctx, query, args...)
-	return err
-}
-
-func (p *projector) close() error {
-	var err error
-	for _, st := range p.stmts {
-		err = errors.Join(err, st.Close())
-	}
-	p.stmts = nil
 	return err
 }
 
@@ -105,7 +106,7 @@ func (p *projector) apply(ctx context.Context, e *Event) error {
 		}
 		return p.do(ctx, `INSERT INTO runs (run, started, finished, outcome, exit_code, plan_digest, command) VALUES (?,?,?,'skipped',5,'',?)`, e.Run, stamp(e.At), stamp(e.At), string(cmd))
 	case RunResumed:
-		return p.do(ctx, `UPDATE runs SET outcome='running', finished=NULL, exit_code=NULL, plan_digest=? WHERE run=?`, b.PlanDigest, e.Run)
+		return p.resumed(ctx, e.Run, b)
 	case RunInterrupted:
 		return p.do(ctx, `UPDATE runs SET outcome='interrupted', exit_code=? WHERE run=?`, b.ExitCode, e.Run)
 	case RunFinished:
@@ -121,12 +122,9 @@ func (p *projector) apply(ctx context.Context, e *Event) error {
 	case TrialPlanned:
 		return p.trialPlanned(ctx, e, b)
 	case AttemptIntended:
-		return p.do(ctx, `INSERT OR REPLACE INTO attempts VALUES (?,?,?,?,?,?,?,NULL)`, e.Run, b.Experiment, b.Trial, b.Attempt.Attempt, b.Host, b.Job, b.JobDir)
+		return p.do(ctx, `INSERT OR REPLACE INTO attempts VALUES (?,?,?,?,?,?,?,NULL,NULL)`, e.Run, b.Experiment, b.Trial, b.Attempt.Attempt, b.Host, b.Job, b.JobDir)
 	case AttemptStarted:
-		if err := p.reopened(ctx, e.Run, b.Key); err != nil {
-			return err
-		}
-		return p.do(ctx, `UPDATE trials SET state='running' WHERE run=? AND experiment=? AND trial=?`, e.Run, b.Experiment, b.Trial)
+		return p.attemptStarted(ctx, e.Run, b.Key)
 	case AttemptFinished:
 		return p.attemptFinished(ctx, e, b)
 	case TrialFinished:
@@ -140,16 +138,34 @@ func (p *projector) trialPlanned(ctx context.Context, e *Event, b TrialPlanned) 
 	if err != nil {
 		return err
 	}
-	if err := p.do(ctx, `INSERT OR REPLACE INTO trials VALUES (?,?,?,?,?,?,'queued',?)`, e.Run, b.Experiment, b.Trial, b.Point, b.Code, string(parts), e.Seq); err != nil {
+	params, err := json.Marshal(b.Params) // as it is stored in the event, so that a rebuild gives the same text
+	if err != nil {
 		return err
 	}
-	return p.do(ctx, `UPDATE runs SET planned = planned + 1 WHERE run=?`, e.Run)
+	p.count(Tally{Run: e.Run, Experiment: b.Experiment, State: AsPlanned}, 1)
+	// What is planned again keeps how it ended.
+	return p.do(ctx, `INSERT INTO trials VALUES (?,?,?,?,?,?,'queued',?,?,?,?,'',NULL) ON CONFLICT DO UPDATE SET
+		point=excluded.point, code=excluded.code, parts=excluded.parts, planned=excluded.planned, place=excluded.place, seed=excluded.seed, params=excluded.params`,
+		e.Run, b.Experiment, b.Trial, b.Point, b.Code, string(parts), e.Seq, b.Index, b.Seed, string(params))
+}
+
+func (p *projector) attemptStarted(ctx context.Context, run string, k Key) error {
+	res, err := p.exec(ctx, `UPDATE trials SET state='running' WHERE run=? AND experiment=? AND trial=? AND state='queued'`, run, k.Experiment, k.Trial)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return p.settle(ctx, run, k, ending{state: Running}) // it counted as something
 }
 
 func (p *projector) attemptFinished(ctx context.Context, e *Event, b AttemptFinished) error {
-	if err := p.do(ctx, `UPDATE attempts SET outcome=? WHERE run=? AND experiment=? AND trial=? AND attempt=?`, e.Seq, e.Run, b.Experiment, b.Trial, b.Attempt.Attempt); err != nil {
+	if err := p.do(ctx, `UPDATE attempts SET outcome=?, objective=? WHERE run=? AND experiment=? AND trial=? AND attempt=?`,
+		e.Seq, real64(b.Objective), e.Run, b.Experiment, b.Trial, b.Attempt.Attempt); err != nil {
 		return err
 	}
+	p.count(Tally{Run: e.Run, Experiment: b.Experiment, State: Spent}, int(min(max(b.DurationS, 0), 1e9)*1e6))
 	if b.Twin || b.State == Cancelled {
 		return nil
 	}
@@ -168,17 +184,18 @@ func (p *projector) attemptFinished(ctx context.Context, e *Event, b AttemptFini
 		WHERE `+wins, string(b.State), b.DurationS, e.Seq, e.Run, b.Experiment, b.Trial)
 }
 
-// reopened takes a trial out of the count of those that were not run: a deadline left it, and the run was resumed.
-func (p *projector) reopened(ctx context.Context, run string, k Key) error {
-	return p.do(ctx, `UPDATE runs SET not_run = not_run - 1 WHERE run=? AND EXISTS
-		(SELECT 1 FROM trials WHERE run=? AND experiment=? AND trial=? AND state='not_run')`, run, run, k.Experiment, k.Trial)
-}
-
 func (p *projector) trialFinished(ctx context.Context, e *Event, b TrialFinished) error {
-	if err := p.reopened(ctx, e.Run, b.Key); err != nil {
-		return err
+	end := ending{state: b.State, cause: b.Cause}
+	var err error
+	switch {
+	case b.State == Reused && b.Reused != nil:
+		end.objective = real64(b.Reused.Outcome.Objective)
+	case b.State == Succeeded:
+		if end.objective, err = p.objective(ctx, e.Run, b); err != nil {
+			return err
+		}
 	}
-	if err := p.do(ctx, `UPDATE trials SET state=? WHERE run=? AND experiment=? AND trial=?`, string(b.State), e.Run, b.Experiment, b.Trial); err != nil {
+	if err := p.settle(ctx, e.Run, b.Key, end); err != nil {
 		return err
 	}
 	switch b.State {
@@ -195,10 +212,6 @@ func (p *projector) trialFinished(ctx context.Context, e *Event, b TrialFinished
 			return err
 		}
 	}
-	switch b.State {
-	case Succeeded, Reused, Failed, StoppedEarly, Cancelled, Lost, NotRun: // these are the names of the columns too
-		return p.do(ctx, fmt.Sprintf(`UPDATE runs SET %[1]s = %[1]s + 1 WHERE run=?`, b.State), e.Run)
-	}
 	return nil
 }
 
@@ -214,8 +227,11 @@ func (l *Ledger) Rebuild(ctx context.Context) error {
 	return tx.Commit()
 }
 
+// projections are the tables that are made of the events.
+var projections = []string{"runs", "experiments", "trials", "tallies", "scores", "attempts", "results", "points", "codes"}
+
 func rebuild(ctx context.Context, tx *sql.Tx) error {
-	for _, table := range []string{"runs", "experiments", "trials", "attempts", "results", "points", "codes"} {
+	for _, table := range projections {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 			return err
 		}
@@ -228,7 +244,7 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 			return errors.Join(err, p.close())
 		}
 		if len(events) == 0 {
-			return p.close()
+			return p.finish(ctx)
 		}
 		for i := range events {
 			if err := p.apply(ctx, &events[i]); err != nil {

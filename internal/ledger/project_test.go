@@ -15,7 +15,7 @@ import (
 func tables(t testing.TB, l *Ledger) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	for _, table := range []string{"runs", "experiments", "trials", "attempts", "results", "points", "codes"} {
+	for _, table := range projections {
 		rows, err := l.db.QueryContext(t.Context(), "SELECT * FROM "+table)
 		if err != nil {
 			t.Fatal(err)
@@ -189,6 +189,8 @@ func TestQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM events WHERE run = 'r' AND seq > 0 ORDER BY seq LIMIT 2000",
 		"SELECT * FROM events WHERE run = 'r' AND trial = 't' AND type = 'metric_values' AND experiment = 'e' AND attempt = 1 ORDER BY seq",
 		"SELECT * FROM events WHERE seq = (SELECT outcome FROM results WHERE trial = 't' AND state = 'succeeded')",
+		"SELECT * FROM events WHERE run = 'r' AND trial IS NULL AND type <> 'code_stored' ORDER BY seq",
+		"SELECT * FROM events WHERE run = 'r' AND trial = 't' AND experiment = 'e' AND (1 OR type <> 'metric_values') ORDER BY seq",
 	} {
 		rows := must[*sql.Rows](t)(l.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query))
 		for rows.Next() {

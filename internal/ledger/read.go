@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,14 +21,14 @@ import (
 func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	path := filepath.Join(dir, FileName)
 	newest, file := newestRecorded(dir) // first: who writes now is ahead of his files
-	exists, err := look(path)
-	if err == nil && !exists && newest > 0 {
+	version, err := look(path)
+	if err == nil && version == 0 && newest > 0 {
 		err = &BehindError{path, file}
 	}
-	if err != nil || !exists {
+	if err != nil || version == 0 {
 		return &Ledger{}, err
 	}
-	l := &Ledger{}
+	l := &Ledger{version: version}
 	uri := "file:" + escape(path)
 	switch wal, shm := size(path+"-wal"), size(path+"-shm"); {
 	case rollback(path):
@@ -40,10 +42,12 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 		uri += "?mode=ro&immutable=1"
 	default:
 		// To read the log SQLite would make a file beside it: read a copy.
-		if l.copied, err = copyAside(path, "-wal"); err != nil {
+		dir, err := copyAside(path, "-wal")
+		if err != nil {
 			return nil, err
 		}
-		uri = "file:" + escape(filepath.Join(l.copied, FileName))
+		l.copies = append(l.copies, dir)
+		uri = "file:" + escape(filepath.Join(dir, FileName))
 	}
 	if l.db, err = sql.Open("sqlite", uri); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ledger %s: %w", path, err), l.Close())
@@ -68,10 +72,12 @@ func (l *Ledger) mend(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if l.copied, err = copyAside(path, "-journal"); err != nil {
+	dir, err := copyAside(path, "-journal")
+	if err != nil {
 		return err
 	}
-	if l.db, err = sql.Open("sqlite", "file:"+escape(filepath.Join(l.copied, FileName))); err != nil {
+	l.copies = append(l.copies, dir)
+	if l.db, err = sql.Open("sqlite", "file:"+escape(filepath.Join(dir, FileName))); err != nil {
 		return fmt.Errorf("open ledger %s: %w", path, err)
 	}
 	return probe(ctx, l.db, path)
@@ -124,14 +130,25 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// allOf are the columns of an event; bodies are left out of those of a type that nobody wants.
+const (
+	allOf     = `SELECT seq, run, at, type, version, body FROM events `
+	withoutOf = `SELECT seq, run, at, type, version, CASE type WHEN ? THEN '' ELSE body END FROM events `
+)
+
 // page reads the events that where selects.
 func page(ctx context.Context, q querier, where string, args ...any) ([]Event, error) {
-	rows, err := q.QueryContext(ctx, "SELECT seq, run, at, type, version, body FROM events "+where, args...)
+	return pageOf(ctx, q, allOf+where, args...)
+}
+
+func pageOf(ctx context.Context, q querier, query string, args ...any) ([]Event, error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, readError(err)
 	}
 	defer rows.Close()
 	var out []Event
+	var texts []string
 	for rows.Next() {
 		var e Event
 		var at, body string
@@ -141,15 +158,41 @@ func page(ctx context.Context, q querier, where string, args ...any) ([]Event, e
 		if e.At, err = time.Parse(time.RFC3339Nano, at); err != nil {
 			return nil, &DamagedError{FileName, fmt.Sprintf("event %d: %v", e.Seq, err)}
 		}
-		if e.Body, err = DecodeBody(e.Type, []byte(body)); err != nil {
-			if _, known := errors.AsType[*json.SyntaxError](err); known {
-				err = &DamagedError{FileName, fmt.Sprintf("event %d: %v", e.Seq, err)}
-			}
-			return nil, fmt.Errorf("read ledger: event %d: %w", e.Seq, err)
-		}
-		out = append(out, e)
+		out, texts = append(out, e), append(texts, body)
 	}
-	return out, rowsError(rows)
+	if err := rows.Err(); err != nil {
+		return nil, readError(err)
+	}
+	return out, decode(out, texts)
+}
+
+// decode reads the bodies of events, the first half and the second at the same time where there are many: that takes
+// longer than to read them from the file.
+func decode(events []Event, texts []string) error {
+	half := len(events) / 2
+	if len(events) < 100 {
+		half = 0
+	}
+	first := make(chan error, 1)
+	go func() { first <- decodeAll(events[:half], texts) }()
+	err := decodeAll(events[half:], texts[half:])
+	return cmp.Or(<-first, err)
+}
+
+func decodeAll(events []Event, texts []string) error {
+	for i := range events {
+		if texts[i] == "" { // it was left out
+			continue
+		}
+		var err error
+		if events[i].Body, err = DecodeBody(events[i].Type, []byte(texts[i])); err != nil {
+			if _, known := errors.AsType[*json.SyntaxError](err); known {
+				err = &DamagedError{FileName, fmt.Sprintf("event %d: %v", events[i].Seq, err)}
+			}
+			return fmt.Errorf("read ledger: event %d: %w", events[i].Seq, err)
+		}
+	}
+	return nil
 }
 
 // Events yields the events of a run, in order.
@@ -157,15 +200,25 @@ func (l *Ledger) Events(ctx context.Context, run string) iter.Seq2[Event, error]
 	return l.EventsAfter(ctx, run, 0)
 }
 
+// EventsWithout yields the events of a run, in order. Those of one type come without their bodies: for who only needs to
+// know that they were.
+func (l *Ledger) EventsWithout(ctx context.Context, run string, t Type) iter.Seq2[Event, error] {
+	return l.events(ctx, run, 0, withoutOf, string(t))
+}
+
 // EventsAfter yields the events of a run behind the one whose Seq is after, in order.
 func (l *Ledger) EventsAfter(ctx context.Context, run string, after int64) iter.Seq2[Event, error] {
+	return l.events(ctx, run, after, allOf)
+}
+
+func (l *Ledger) events(ctx context.Context, run string, after int64, columns string, args ...any) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if l.db == nil {
 			return
 		}
 		after := after
 		for {
-			events, err := page(ctx, l.db, `WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, run, after)
+			events, err := pageOf(ctx, l.db, columns+`WHERE run = ? AND seq > ? ORDER BY seq LIMIT 2000`, append(slices.Clip(args), run, after)...)
 			if err != nil {
 				yield(Event{}, err)
 				return

@@ -235,8 +235,8 @@ func exists(path string) bool {
 
 // verify looks at the whole of a ledger.
 func verify(ctx context.Context, path string) error {
-	there, err := look(path)
-	if err != nil || !there {
+	version, err := look(path)
+	if err != nil || version == 0 {
 		return err
 	}
 	db, err := sql.Open("sqlite", "file:"+escape(path)+"?_pragma=busy_timeout(10000)")

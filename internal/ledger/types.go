@@ -124,9 +124,9 @@ func New(run string, at time.Time, body Body) Event {
 
 // DecodeBody reads the body of an event of type t. A type that this program does not know is an error.
 func DecodeBody(t Type, b []byte) (Body, error) {
-	for _, i := range Types {
-		if i.Type == t {
-			v := reflect.New(i.body)
+	for i := range Types {
+		if Types[i].Type == t {
+			v := reflect.New(Types[i].body)
 			if err := json.Unmarshal(b, v.Interface()); err != nil {
 				return nil, fmt.Errorf("event %s: %w", t, err)
 			}

@@ -36,6 +36,7 @@ func (w *writer) commit(batch []request) error {
 		// After some errors, a full disk among them, SQLite has rolled back already: that it says so is no news.
 		_ = w.do(ctx, "ROLLBACK")
 		w.from = nil // it may be of a run whose first event is gone again
+		clear(w.counts)
 	}
 	return err
 }
@@ -48,7 +49,7 @@ func (w *writer) store(ctx context.Context, batch []request) error {
 			}
 		}
 	}
-	return nil
+	return w.flush(ctx)
 }
 
 func (w *writer) close() error { return errors.Join(w.projector.close(), w.conn.Close()) }

@@ -110,6 +110,16 @@ func RankPoints(points []Sample, maximize bool, confidence float64) Ranking {
 	return r
 }
 
+// Reach is how far from the best's mean the mean of a point of n values may be so that RankPoints cannot tell them apart: of
+// k points that have a value, squares within points over df degrees of freedom, the best having nBest values.
+func Reach(squares float64, df, k, n, nBest int, confidence float64) float64 {
+	if k < 2 || df < 1 {
+		return 0
+	}
+	t := quantileT(1-(1-confidence)/float64(k-1), float64(df))
+	return t * math.Sqrt(squares/float64(df)) * math.Sqrt(1/float64(n)+1/float64(nBest))
+}
+
 // rank gives the place of each point that has a value: one more than the number of points that are better.
 func rank(ranks []Rank, of []moments) {
 	means := make([]float64, 0, len(of))

@@ -27,6 +27,7 @@ func (s *State) Report(o Options) *Report {
 		Run: s.runInfo(), Totals: s.Counts(), Experiments: []Experiment{}, SkippedRuns: []SkippedRun{},
 		Warnings: orEmpty(s.warnings), state: s, previous: o.Previous,
 	}
+	r.Experiments = make([]Experiment, 0, len(s.experiments))
 	for _, x := range s.experiments {
 		r.Experiments = append(r.Experiments, s.experimentReport(x))
 	}
@@ -66,28 +67,14 @@ func (s *State) Counts() Totals {
 	gpuSeconds := 0.0
 	for _, x := range s.experiments {
 		shared := x.perGPU()
-		result := x.result || x.finished != nil && x.finished.Verdict != "" && x.finished.Verdict != "failed"
-		t.Trials.Planned += x.undeclared()
-		t.Trials.NotRun += x.undeclared()
 		for _, tr := range x.trials {
-			t.Trials.Planned++
-			state := tr.final()
-			*t.Trials.of(state)++
-			_, ok := tr.value()
-			if ok || x.objective().Metric == "" && (state == ledger.Succeeded || state == ledger.Reused) {
-				result = true
-			}
-			if cause, _ := tr.cause(); state == ledger.NotRun && (cause == "budget" || cause == "deadline") {
-				t.Budgeted++
-			}
 			for _, a := range tr.attempts {
 				gpuSeconds += float64(len(a.gpus)) * a.seconds(s.lastAt) / float64(shared)
 			}
 		}
-		if result {
-			t.WithResult++
-		}
 	}
+	e := s.ends()
+	t.Trials, t.Budgeted, t.WithResult = e.TrialTotals, e.budgeted, s.withResult()
 	t.GPUHours = round(gpuSeconds/3600, 6)
 	u := s.usage
 	t.Agent = AgentTotals{s.turns, AgentTokens{u.Input, u.Cached, u.Output, u.Reasoning}, nil}
@@ -126,6 +113,7 @@ func (s *State) experimentReport(x *experiment) Experiment {
 	if f := x.finished; f != nil {
 		r.Verdict, r.VerdictReason, r.StopReason = orNil(f.Verdict), orNil(f.VerdictReason), orNil(f.StopReason)
 	}
+	r.Trials = make([]Trial, 0, len(x.trials)) // there may be many
 	for _, t := range x.inOrder() {
 		r.Trials = append(r.Trials, t.report())
 	}
@@ -167,10 +155,13 @@ func iteration(i ledger.IterationFinished) Iteration {
 	}
 }
 
+// noReasons is of trials all of whose metrics are numbers: of nearly all.
+var noReasons = map[string]string{}
+
 func (t *trial) report() Trial {
 	r := Trial{
 		ID: t.key.Trial, Params: t.params, Seed: t.seed(), Command: []string{}, State: string(t.final()),
-		Metrics: map[string]*float64{}, MetricsReason: map[string]string{}, GPUs: []ledger.GPU{},
+		Metrics: map[string]*float64{}, MetricsReason: noReasons, GPUs: []ledger.GPU{},
 		Attempts: []AttemptInfo{}, Artifacts: []string{}, Notes: []string{},
 	}
 	if t.planned != nil {
@@ -178,6 +169,7 @@ func (t *trial) report() Trial {
 	}
 	cause, message := t.cause()
 	r.Cause, r.Message = orNil(cause), orNil(message)
+	r.Attempts = make([]AttemptInfo, 0, len(t.attempts))
 	for _, a := range t.attempts {
 		r.Attempts = append(r.Attempts, a.report())
 	}
@@ -207,6 +199,9 @@ func (t *trial) describe(r *Trial, o *ledger.AttemptFinished) {
 		v := finite(float64(o.Metrics[name]))
 		r.Metrics[name] = v
 		if v == nil {
+			if len(r.MetricsReason) == 0 {
+				r.MetricsReason = map[string]string{}
+			}
 			r.MetricsReason[name] = t.printed(name, float64(o.Metrics[name]))
 		}
 	}

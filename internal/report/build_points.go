@@ -26,7 +26,8 @@ func (s *State) rank(x *experiment) (points []Point, best *Best, note string) {
 		return points, nil, "no trials"
 	case ranking.Best < 0:
 		return points, nil, "no trial has a result: there is no best"
-	case !ranking.Tells && len(points) > 1:
+	case x.part != nil && x.part.score.DF > 0:
+	case !ranking.Tells && (len(points) > 1 || x.part != nil && x.part.score.Points > 1):
 		note = "one value each: cannot tell what is noise"
 	}
 	return points, s.best(&points[ranking.Best]), note

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -123,6 +124,31 @@ func (b *builder) plan(name string, seeds int, objective string, axes []ledger.A
 		b.add(s.trials[key])
 	}
 	return b
+}
+
+// id is that of a trial.
+func (b *builder) id(name, key string) string { return b.specs[name].trials[key].Trial }
+
+// ledger stores the run.
+func (b *builder) ledger(t testing.TB) (*ledger.Ledger, ledger.Run) {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.Append(t.Context(), b.events...); err != nil {
+		t.Fatal(err)
+	}
+	run, err := l.Find(t.Context(), b.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, run
 }
 
 // start begins the first attempt of a trial; its key is "lr=0.1 batch=32 seed=1".

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,8 @@ import (
 
 // headline is the run in one line: done, reused, failed, not run, and why.
 func (s *State) headline() string {
-	t := s.Counts()
-	n := t.Trials
+	e := s.ends()
+	n := e.TrialTotals
 	var b strings.Builder
 	switch {
 	case s.skipped != nil:
@@ -34,67 +33,45 @@ func (s *State) headline() string {
 		fmt.Fprintf(&b, "%d of %d reused: nothing was measured", n.Reused, n.Planned)
 		return b.String()
 	}
-	parts := []string{fmt.Sprintf("%d of %d done", n.Succeeded, n.Planned)}
-	add := func(n int, what string, states ...ledger.State) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s%s", n, what, s.causes(states)))
-		}
-	}
-	add(n.Reused, "reused")
-	add(n.StoppedEarly, "stopped early")
-	add(n.Failed, "failed", ledger.Failed)
-	add(n.Cancelled, "cancelled", ledger.Cancelled)
-	running := s.running()
-	add(n.Lost-running, "lost", ledger.Lost)
-	add(running, "under way")
-	add(n.NotRun, "not run", ledger.NotRun)
-	b.WriteString(strings.Join(parts, ", "))
-	if s.complete() && t.WithResult == 0 {
+	b.WriteString(e.String())
+	if s.complete() && s.withResult() == 0 {
 		b.WriteString(": nothing usable")
 	}
 	return b.String()
 }
 
-// running counts the trials that the record leaves under way.
-func (s *State) running() int {
+// ends counts the trials of the run.
+func (s *State) ends() *ended {
+	sum := &ended{causes: map[ledger.State]map[string]int{}}
+	for _, x := range s.experiments {
+		sum.add(x.ends())
+	}
+	return sum
+}
+
+// withResult counts the experiments that have a result.
+func (s *State) withResult() int {
 	n := 0
 	for _, x := range s.experiments {
-		for _, t := range x.trials {
-			if t.underway() {
-				n++
-			}
+		if x.hasResult() {
+			n++
 		}
 	}
 	return n
 }
 
-// causes counts why trials ended in one of the states: " (oom_gpu 2, exit 1)".
-func (s *State) causes(states []ledger.State) string {
-	counts := map[string]int{}
-	var names []string
-	for _, x := range s.experiments {
-		for _, t := range x.trials {
-			cause, _ := t.cause()
-			if t.finished == nil && len(t.attempts) == 0 || cause == "" || !slices.Contains(states, t.final()) {
-				continue
-			}
-			if counts[cause] == 0 {
-				names = append(names, cause)
-			}
-			counts[cause]++
-		}
+func (x *experiment) hasResult() bool {
+	if f := x.finished; x.result || f != nil && f.Verdict != "" && f.Verdict != "failed" || x.part != nil && x.part.score.Points > 0 {
+		return true
 	}
-	if len(names) == 0 {
-		return ""
+	if x.objective().Metric == "" {
+		e := x.ends()
+		return e.Succeeded+e.Reused > 0
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
-	if len(names) == 1 {
-		return " (" + visible(names[0]) + ")"
-	}
-	for i, c := range names {
-		names[i] = fmt.Sprintf("%s %d", visible(c), counts[c])
-	}
-	return " (" + strings.Join(names, ", ") + ")"
+	return slices.ContainsFunc(x.trials, func(t *trial) bool {
+		_, ok := t.value()
+		return ok
+	})
 }
 
 // Headline is the first line of report.md, as plain text: done, reused, failed, not run, and why.

@@ -224,10 +224,12 @@ func indent(s, by string) string {
 }
 
 // scale is that of the experiment's objective.
-func (x *Experiment) scale() scale {
+func (x *Experiment) scale() scale { return scaleOfPoints(x.inPlanOrder()) }
+
+func scaleOfPoints(points []*Point) scale {
 	var means, sds []float64
-	for i := range x.Points {
-		if p := &x.Points[i]; p.Mean != nil {
+	for _, p := range points {
+		if p.Mean != nil {
 			means = append(means, *p.Mean)
 			if p.SD != nil {
 				sds = append(sds, *p.SD)

@@ -1,12 +1,8 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
 	"github.com/xrun-dev/xrun/internal/plan"
@@ -276,36 +272,6 @@ type SkippedRun struct {
 	At      time.Time `json:"at"`
 	Command []string  `json:"command"`
 	Holder  string    `json:"holder"`
-}
-
-// JSON is report.json: indented, with a newline at its end. Control characters that a terminal could obey are escaped,
-// also those that JSON would let through.
-func (r *Report) JSON() []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	// Every number in a Report is finite and every type has a JSON form: there is no error to return.
-	if err := e.Encode(r); err != nil {
-		panic("report: " + err.Error())
-	}
-	return SafeJSON(b.Bytes())
-}
-
-// SafeJSON writes what is invisible or moves the cursor as \u escapes: encoding/json escapes what is below a space only.
-// It stands inside strings only, so the document is the same.
-func SafeJSON(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		if r >= 0x7f && !unicode.IsPrint(r) && r != utf8.RuneError {
-			out = appendU(out, r)
-		} else {
-			out = append(out, b[:n]...)
-		}
-		b = b[n:]
-	}
-	return out
 }
 
 // finite is &f, or nil where f is no number.

@@ -9,14 +9,7 @@ import (
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
-	"github.com/xrun-dev/xrun/internal/plan"
 )
-
-// sameNumber reports whether text spells the number v: 1e-3 is 0.001.
-func sameNumber(v plan.Value, text string) bool {
-	n, err := plan.NumberValue(text)
-	return err == nil && n == v
-}
 
 // TrialDetail is a trial whole. Its JSON is that of `xrun show RUN/EXPERIMENT/TRIAL`.
 type TrialDetail struct {
@@ -42,7 +35,7 @@ type SeriesValue struct {
 }
 
 // ShowJSON is a run (experiment and trial empty), one of its experiments (trial empty) or one trial, as a value with a
-// JSON form: a Report, an Experiment or a TrialDetail. A trial is named as in Find.
+// JSON form: a Report, an Experiment or a TrialDetail. A trial is named by its id (Find).
 func (s *State) ShowJSON(experiment, trial string) (any, error) {
 	if experiment == "" {
 		return s.Report(Options{}), nil
@@ -88,7 +81,7 @@ func (s *State) Show(w io.Writer, experiment, trial string) error {
 		return err
 	}
 	if trial == "" {
-		p.experiment(s, x)
+		p.experiment(s, x, true)
 		return p.err
 	}
 	t, err := s.find(experiment, trial)
@@ -97,6 +90,28 @@ func (s *State) Show(w io.Writer, experiment, trial string) error {
 	}
 	p.trial(s, t)
 	return p.err
+}
+
+func (s *State) findExperiment(name string) (*experiment, error) {
+	names := make([]string, len(s.experiments))
+	for i, x := range s.experiments {
+		if x.name == name {
+			return x, nil
+		}
+		names[i] = x.name
+	}
+	return nil, HasExperiment(ledger.Run{ID: s.run, Experiments: names}, name)
+}
+
+func (s *State) find(experiment, id string) (*trial, error) {
+	x, err := s.findExperiment(experiment)
+	if err != nil {
+		return nil, err
+	}
+	if t := x.byID[id]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("experiment %s of run %s has no trial %q", experiment, s.run, id)
 }
 
 // printer writes until the first error.
@@ -148,7 +163,7 @@ func (p *printer) run(s *State) {
 	}
 	for _, x := range s.experiments {
 		p.line("")
-		p.experiment(s, x)
+		p.experiment(s, x, false)
 	}
 }
 
@@ -166,34 +181,6 @@ func dirtyCommit(i RunInfo) string {
 	return deref(i.Commit)
 }
 
-func (p *printer) experiment(s *State, x *experiment) {
-	r := s.experimentReport(x)
-	p.line("experiment %s: %s, %s", x.name, r.Kind, strings.TrimSpace(r.Objective.Direction+" "+r.Objective.Metric))
-	p.field("verdict", deref(r.Verdict)+because(deref(r.VerdictReason)))
-	p.field("stopped", deref(r.StopReason))
-	f := r.scale()
-	if b := r.Best; b != nil && b.point != nil {
-		spread := ""
-		if b.SD != nil {
-			spread = " ± " + f.spread(b.SD)
-		}
-		p.field("best", fmt.Sprintf("%s: %s%s (n = %d)", orElse(b.Params.String(), "no parameters"), f.format(b.Mean), spread, b.N))
-	}
-	p.field("note", deref(r.Note))
-	t := &table{titles: []string{"TRIAL", "PARAMETERS", " SEED", "STATE", " " + strings.ToUpper(orElse(r.Objective.Metric, "objective")), " TIME", "HOST"}}
-	for i, tr := range x.inOrder() {
-		o := &r.Trials[i]
-		state := string(tr.state())
-		if o.Cause != nil {
-			state += ": " + *o.Cause
-		}
-		t.add(o.ID, clip(o.Params.String(), cellLimit, "report.json"), fmt.Sprint(o.Seed), state, f.format(o.Objective), trialTime(o), deref(o.Host))
-	}
-	if len(t.rows) > 0 {
-		p.table(t)
-	}
-}
-
 func (p *printer) trial(s *State, t *trial) {
 	r := t.report()
 	p.line("trial %s", s.ref(t))
@@ -204,7 +191,7 @@ func (p *printer) trial(s *State, t *trial) {
 	p.field("reused", deref(r.ReusedFrom))
 	o := s.experiment(t.key.Experiment).objective()
 	if r.Objective != nil {
-		p.field("objective", fmt.Sprintf("%s %s (%s)", o.Metric, short(*r.Objective), o.Direction))
+		p.field("objective", fmt.Sprintf("%s %s (%s%s)", o.Metric, short(*r.Objective), o.Direction, t.where(o)))
 	} else {
 		p.field("objective", "none: "+deref(r.ObjectiveReason))
 	}
@@ -232,6 +219,33 @@ func (p *printer) trial(s *State, t *trial) {
 			p.line("  | %s", strings.ReplaceAll(l, "\t", "    "))
 		}
 	}
+}
+
+// where says which of several values the objective is, and where it stands: "; the last of 3 values: step 3, line 3 of the log".
+func (t *trial) where(o ledger.Objective) string {
+	i := slices.IndexFunc(t.series(), func(m ledger.MetricValues) bool { return m.Metric == o.Metric })
+	if i < 0 || len(t.series()[i].Values) < 2 || o.Pick == "" {
+		return ""
+	}
+	values := t.series()[i].Values
+	if o.Pick == "mean" {
+		return fmt.Sprintf("; the mean of %d values", len(values))
+	}
+	text := fmt.Sprintf("; the %s of %d values", strings.TrimSuffix(picked(o.Pick), " value"), len(values))
+	v, _ := t.value()
+	is := func(x ledger.MetricValue) bool { return float64(x.Value) == v }
+	at := slices.IndexFunc(values, is)
+	if o.Pick == "last" {
+		at = len(values) - 1
+	}
+	if at < 0 || !is(values[at]) {
+		return text
+	}
+	text += ": "
+	if values[at].Step != nil {
+		text += "step " + stepText(values[at]) + ", "
+	}
+	return fmt.Sprintf("%sline %d of the log", text, values[at].Line)
 }
 
 func (p *printer) attempt(a *attempt, s *State) {

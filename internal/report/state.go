@@ -42,7 +42,8 @@ type experiment struct {
 	byID       map[string]*trial
 	iterations []ledger.IterationFinished
 	finished   *ledger.ExperimentFinished
-	result     bool // of a trial that was forgotten
+	result     bool  // of a trial that was forgotten
+	part       *part // of what trials does not have; nil where it has them all
 }
 
 // undeclared is how many trials the plan has beyond those that the record knows: a large plan is recorded while its first
@@ -51,7 +52,11 @@ func (x *experiment) undeclared() int {
 	if x.planned == nil {
 		return 0
 	}
-	return max(0, x.planned.Trials-len(x.trials))
+	known := len(x.trials)
+	if x.part != nil {
+		known = x.part.declared()
+	}
+	return max(0, x.planned.Trials-known)
 }
 
 type host struct {

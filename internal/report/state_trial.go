@@ -37,6 +37,7 @@ func (s *State) applyTrial(e ledger.Event) {
 	switch b := e.Body.(type) {
 	case ledger.TrialPlanned:
 		t := s.trial(b.Key)
+		b.Parts, b.Point = nil, "" // nobody asks for them, and there may be many trials
 		t.planned = &b
 		if s.brief {
 			t.planned = &ledger.TrialPlanned{Key: b.Key, Index: b.Index, Seed: b.Seed}
@@ -45,6 +46,7 @@ func (s *State) applyTrial(e ledger.Event) {
 		if err := json.Unmarshal(b.Params, &t.params); err != nil && len(b.Params) > 0 {
 			t.params = plan.Params{{Name: "params", Value: plan.StringValue(string(b.Params))}}
 		}
+		b.Params = nil
 	case ledger.AttemptIntended:
 		a := s.attempt(b.Attempt)
 		a.host, a.begun, a.passing, a.adopted = b.Host, e.At, ledger.Staging, b.Adopted
@@ -64,6 +66,7 @@ func (s *State) applyTrial(e ledger.Event) {
 		}
 	case ledger.AttemptFinished:
 		a := s.attempt(b.Attempt)
+		b.Picks = nil // nobody asks for them
 		a.finished, a.ended = &b, e.At
 		if s.newest {
 			a.series = nil

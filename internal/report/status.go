@@ -216,6 +216,11 @@ func (s *State) spent(o StatusOptions, w *waits) StatusSpent {
 		}
 		w.all = append(w.all, v)
 		share := float64(v.spec.Needs.GPUs) / float64(max(1, v.spec.Needs.PerGPU)) / 3600
+		if x.part != nil {
+			sum.Runs += x.part.attempts
+			sum.GPUHours += x.part.spent * share
+			continue
+		}
 		for _, t := range x.trials {
 			sum.Runs += len(t.attempts)
 			for _, a := range t.attempts {

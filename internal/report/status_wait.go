@@ -51,12 +51,16 @@ type waitingExperiment struct {
 	flying []*trial // given to a host
 	ahead  []*trial // of those, the ones that are prepared there and wait for a slot
 	counts StatusTrials
+	rest   int // more that wait, and were never begun
 }
 
 // sort sorts the trials of an experiment by where they stand.
 func (x *waitingExperiment) sort() {
 	x.counts.Planned, x.counts.Queued = x.undeclared(), x.undeclared()
 	for _, t := range x.inOrder() {
+		if x.part != nil && t.finished != nil {
+			continue // its tally has it
+		}
 		x.counts.Planned++
 		switch state := t.state(); {
 		case t.finished != nil, state == ledger.Succeeded:
@@ -69,6 +73,26 @@ func (x *waitingExperiment) sort() {
 			x.flying = append(x.flying, t)
 		}
 	}
+	if x.part != nil {
+		x.sortRest()
+	}
+}
+
+// sortRest counts the trials that the State has not.
+func (x *waitingExperiment) sortRest() {
+	n := &x.counts
+	n.Planned = x.undeclared()
+	for _, t := range x.part.tallies {
+		switch t.State {
+		case ledger.AsPlanned:
+			n.Planned += t.N
+		case ledger.Spent:
+		default:
+			*n.of(t.State) += t.N
+		}
+	}
+	x.rest = n.Planned - n.Succeeded - n.Reused - n.Failed - n.StoppedEarly - n.Cancelled - n.Lost - n.NotRun - n.Running - n.Queued
+	n.Queued += x.rest
 }
 
 // prepared finds the attempts that wait for a slot on their host, where the next one is made ready while the slot is busy:
@@ -128,6 +152,9 @@ func (x *waitingExperiment) status() StatusExperiment {
 				sds = append(sds, *p.SD)
 			}
 		}
+		if x.part != nil {
+			e.Best.Tied = x.part.tied
+		}
 		e.scale = scaleOf(means, sds)
 	}
 	return e
@@ -183,6 +210,17 @@ func (w *waits) waiting(x *waitingExperiment) []StatusWaiting {
 	var out []StatusWaiting
 	common := w.common(x)
 	at := map[string]int{}
+	add := func(why StatusWaiting, n int) *StatusWaiting {
+		i, ok := at[why.Why+why.Reason]
+		if !ok {
+			i = len(out)
+			at[why.Why+why.Reason] = i
+			why.Experiment, why.Next = x.name, []string{}
+			out = append(out, why)
+		}
+		out[i].Count += n
+		return &out[i]
+	}
 	for _, t := range slices.Concat(x.ahead, x.queued) {
 		why := common
 		if slices.Contains(x.ahead, t) && w.PID != 0 {
@@ -192,16 +230,12 @@ func (w *waits) waiting(x *waitingExperiment) []StatusWaiting {
 				why = StatusWaiting{Why: WaitsRetry, Reason: "tried again in " + duration(until.Sub(w.Now).Seconds()), Until: until}
 			}
 		}
-		i, ok := at[why.Why+why.Reason]
-		if !ok {
-			i = len(out)
-			at[why.Why+why.Reason] = i
-			why.Experiment, why.Next = x.name, []string{}
-			out = append(out, why)
+		if group := add(why, 1); len(group.Next) < nextListed {
+			group.Next = append(group.Next, t.key.Trial)
 		}
-		if out[i].Count++; len(out[i].Next) < nextListed {
-			out[i].Next = append(out[i].Next, t.key.Trial)
-		}
+	}
+	if x.rest > 0 {
+		add(common, x.rest)
 	}
 	return out
 }
