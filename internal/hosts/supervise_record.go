@@ -27,8 +27,12 @@ func (r *run) record() error {
 
 // write writes the exit file last: room first, then content, to disk, then its name. What it says depends on the others.
 func (r *run) write() error {
-	if err := errors.Join(r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()); err != nil {
-		return err
+	for _, err := range []error{r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()} {
+		if errors.Is(diskFull(err), ErrDiskFull) { // the exit status has its room, and is worth more than what explains it
+			fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
+		} else if err != nil {
+			return err
+		}
 	}
 	if !sameInode(r.dir.file(fileLog), r.log) {
 		if err := r.saveLog(); err != nil { // it failed as little as the job did
@@ -67,9 +71,8 @@ func (r *run) say(name, text string) error {
 		return nil
 	}
 	err := writeSynced(path, []byte(text))
-	if errors.Is(diskFull(err), ErrDiskFull) { // the exit status has its room, and is worth more than the reason
-		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
-		return errors.Join(os.Remove(path))
+	if err != nil {
+		_ = os.Remove(path) // half a reason is another one
 	}
 	return err
 }
