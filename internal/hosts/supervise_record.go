@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +100,8 @@ func (r *run) saveGPUs() error {
 
 // own makes the pid file say again what the supervisor wrote into it.
 func (r *run) own() error {
-	if sameInode(r.dir.file(filePID), r.pidFile) && sizeOf(r.pidFile) == int64(len(r.owns)) {
+	b, err := readSmall(r.dir.file(filePID))
+	if err == nil && bytes.Equal(bytes.TrimSpace(b), bytes.TrimSpace([]byte(r.owns))) {
 		return nil
 	}
 	return r.say(filePID, r.owns)
