@@ -29,7 +29,7 @@ func (c *logsCmd) Run(ctx context.Context, a *app) error {
 		return needsTrial("logs", c.Target)
 	}
 	p := printer{to: a.stdout}
-	for {
+	for moved := 0; ; {
 		at, err := c.find(ctx, a)
 		if err != nil {
 			return err
@@ -38,19 +38,36 @@ func (c *logsCmd) Run(ctx context.Context, a *app) error {
 			p = printer{to: a.stdout}
 		}
 		n, err := p.print(ctx, a, at)
+		if _, ok := errors.AsType[*goneLogError](err); ok && at.home == "" && moved < logPatience {
+			moved, err = moved+1, nil // it is on its way home, and the ledger will tell where it is
+		} else {
+			moved = 0
+		}
 		if err != nil {
 			return err
 		}
-		if !c.Follow || at.ended && n == 0 {
+		if moved == 0 && (!c.Follow || at.ended && n == 0) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(logPause):
 		}
 	}
 }
+
+const (
+	// logPause is between two looks at a log.
+	logPause = 200 * time.Millisecond
+	// logPatience is how often a log is looked for that is not where the ledger says.
+	logPatience = 10
+)
+
+// A goneLogError is that of a log that is not where the ledger said a moment ago.
+type goneLogError struct{ path string }
+
+func (e *goneLogError) Error() string { return fmt.Sprintf("the log is not at %s any more", e.path) }
 
 // A logPlace is where the log of a trial's newest attempt lies: at home once the attempt has ended, without secrets, and
 // before that in the directory of its job, with them.
@@ -168,7 +185,7 @@ func copyFrom(w io.Writer, path string, offset int64) (int64, error) {
 		if offset > 0 {
 			return 0, nil // on its way home
 		}
-		return 0, &cliError{code: exitError, kind: "error", msg: fmt.Sprintf("the log is not at %s any more", path)}
+		return 0, &goneLogError{path}
 	}
 	if err != nil {
 		return 0, err

@@ -73,3 +73,27 @@ func TestAFetchIntoAFullDiskLeavesNothing(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
+
+// What was seen of GPUs is not worth the exit status either.
+func TestAFullDiskDoesNotCostTheEndOfAJobWithGPUs(t *testing.T) {
+	mnt := smallDisk(t)
+	f := fakeMachine(t, 1)
+	l := f.local(onWorkdir(mnt + "/work"))
+	goOn := t.TempDir() + "/go"
+	r, wait := begin(t, l, onGPUs(sh("runs", `echo up; while ! [ -e `+goOn+` ]; do sleep 0.02; done; exit 3`), hosts.GPUNeed{Count: 1}))
+	r.waitFor(t, "up")
+	filler, err := os.Create(mnt + "/filler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = filler.Write(make([]byte, 1000))
+	}
+	_ = filler.Close()
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit := wait(); exit.End != hosts.Exited || exit.Code != 3 || len(exit.GPUs) != 1 {
+		t.Errorf("got %+v", exit)
+	}
+}

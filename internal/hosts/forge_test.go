@@ -28,6 +28,7 @@ func TestAJobDoesNotSayHowItEnded(t *testing.T) {
 		"no lock":                  `rm ../lock`,
 		"no owner":                 `rm ../pid`,
 		"an owner of its own":      `echo "1 1 x 1" >../pid`,
+		"a word more of its owner": `echo 1 >>../pid`,
 		"no log":                   `rm ../log`,
 		"a log of its own":         `rm ../log; echo "loss: 0" >../log`,
 		"a log that is a link":     `rm ../log; ln -s /etc/passwd ../log`,

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,12 @@ func (r *run) write() error {
 			_ = unix.Close(fd)
 		}
 	}
-	if err := errors.Join(r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()); err != nil {
-		return err
+	for _, err := range []error{r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()} {
+		if errors.Is(diskFull(err), ErrDiskFull) { // the exit status has its room, and is worth more than what explains it
+			fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
+		} else if err != nil {
+			return err
+		}
 	}
 	if !sameInode(r.dir.file(fileLog), r.log) {
 		if err := r.saveLog(); err != nil { // it failed as little as the job did
@@ -72,9 +77,8 @@ func (r *run) say(name, text string) error {
 		return nil
 	}
 	err := writeSynced(path, []byte(text))
-	if errors.Is(diskFull(err), ErrDiskFull) { // the exit status has its room, and is worth more than the reason
-		fmt.Fprintf(r.s.err, "%s: %v\n", r.dir, err)
-		return errors.Join(os.Remove(path))
+	if err != nil {
+		_ = os.Remove(path) // half a reason is another one
 	}
 	return err
 }
@@ -101,7 +105,8 @@ func (r *run) saveGPUs() error {
 
 // own makes the pid file say again what the supervisor wrote into it.
 func (r *run) own() error {
-	if sameInode(r.dir.file(filePID), r.pidFile) && sizeOf(r.pidFile) == int64(len(r.owns)) {
+	b, err := readSmall(r.dir.file(filePID))
+	if err == nil && bytes.Equal(bytes.TrimSpace(b), bytes.TrimSpace([]byte(r.owns))) {
 		return nil
 	}
 	return r.say(filePID, r.owns)
