@@ -80,7 +80,14 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	for full := 0; full < soaking(8, 80); {
 		l := newLab(t, "kill")
 		d := newDisk(t)
-		l.state, l.cache = filepath.Join(d.dir, "state"), filepath.Join(d.dir, "cache")
+		on := l.rng.IntN(4) // one of the two has room, or both are on the disk that has not
+		if on != 0 {
+			l.state = filepath.Join(d.dir, "state")
+		}
+		if on != 1 {
+			l.cache = filepath.Join(d.dir, "cache")
+		}
+		t.Logf("on the disk: %s, %s", l.state, l.cache)
 		l.throughFullDisks(d)
 		l.forgiveFullDisk()
 		l.onceEach()

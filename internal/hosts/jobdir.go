@@ -115,14 +115,13 @@ func (d jobDir) readExit() (Exit, bool) {
 		e.Started = o.started
 	}
 	e.End = Exited
-	if why, err := readSmall(d.file(fileStop)); err == nil {
+	if why, err := readSmall(d.file(fileStop)); err == nil && len(why) > 0 {
 		e.End, e.Reason = endOf(string(why))
 	}
 	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
 		e.Step = string(step)
 	}
-	_, err = os.Lstat(d.file(fileFull))
-	e.DiskFull = err == nil
+	e.DiskFull = d.isFull()
 	d.addGPUs(&e)
 	return e, true
 }
@@ -259,6 +258,8 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
+// writeSmall makes a file of a few bytes. One that they do not fit into is taken away: an empty one would say something,
+// of a job that runs that it was stopped.
 func writeSmall(path string, data []byte) error {
 	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NONBLOCK)
 	if err != nil {
@@ -269,9 +270,23 @@ func writeSmall(path string, data []byte) error {
 		err = cerr
 	}
 	if err != nil {
+		_ = os.Remove(path)
 		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
 	return nil
+}
+
+// noteFull leaves a sign that there is no room where the job lies.
+func (d jobDir) noteFull() {
+	if fd, err := open(d.file(fileFull), unix.O_WRONLY|unix.O_CREAT); err == nil { // a name alone mostly fits
+		_ = unix.Close(fd)
+	}
+}
+
+// isFull reports whether that sign is there.
+func (d jobDir) isFull() bool {
+	_, err := os.Lstat(d.file(fileFull))
+	return err == nil
 }
 
 func writeAll(fd int, data []byte) error {

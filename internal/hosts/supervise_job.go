@@ -345,9 +345,7 @@ func (r *run) beat() {
 // record writes the exit file: room first, then content, to disk, then its name.
 func (r *run) record() error {
 	if noRoom(string(r.dir)) {
-		if fd, err := open(r.dir.file(fileFull), unix.O_WRONLY|unix.O_CREAT); err == nil { // a name alone mostly fits
-			_ = unix.Close(fd)
-		}
+		r.dir.noteFull()
 	}
 	line := exitLine(r.code, r.took, r.logSize())
 	if _, err := unix.Pwrite(r.tmp, line, 0); err != nil {
