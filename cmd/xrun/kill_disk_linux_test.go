@@ -76,7 +76,7 @@ func (d *disk) free() {
 // nothing happened.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
-	want := unharmed(t, "kill")
+	want := unharmed(t)
 	for full := 0; full < soaking(8, 80); {
 		l := newLab(t, "kill")
 		d := newDisk(t)
@@ -109,7 +109,7 @@ func (l *lab) throughFullDisks(d *disk) {
 		} else {
 			l.runs++
 		}
-		after := time.Duration(20+l.rng.IntN(800)) * time.Millisecond * time.Duration(4+l.lives) / 4
+		after := time.Duration(20+l.rng.IntN(600)) * time.Millisecond * time.Duration(4+l.lives) / 4
 		room := int64(l.rng.IntN(4)) * int64(l.rng.IntN(256<<10)) // a fourth: none
 		e := l.life(l.xrun(args...), func(int) {
 			time.Sleep(after)
