@@ -66,14 +66,14 @@ var damages = []damage{
 // What finished before is known again, as far as any file still tells.
 func TestADamagedStateIsNeverStartedOverInSilence(t *testing.T) {
 	t.Parallel()
-	want := unharmed(t, "kill")
+	want := unharmed(t)
 	first := time.Now().Second()
-	for n := range soaking(3, 2*len(damages)) {
+	for n := range soaking(2, 2*len(damages)) {
 		c := damages[(first+n)%len(damages)]
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t, "kill")
 			l.runs++
-			after, signal := time.Duration(400+l.rng.IntN(1500))*time.Millisecond, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[l.rng.IntN(2)]
+			after, signal := time.Duration(300+l.rng.IntN(1000))*time.Millisecond, []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[l.rng.IntN(2)]
 			l.life(l.xrun("run", "-q"), func(pid int) {
 				time.Sleep(after)
 				_ = syscall.Kill(pid, signal) // one that ended meanwhile is no matter

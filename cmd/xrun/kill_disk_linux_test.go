@@ -76,11 +76,18 @@ func (d *disk) free() {
 // nothing happened.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
-	want := unharmed(t, "kill")
+	want := unharmed(t)
 	for full := 0; full < soaking(8, 80); {
 		l := newLab(t, "kill")
 		d := newDisk(t)
-		l.state, l.cache = filepath.Join(d.dir, "state"), filepath.Join(d.dir, "cache")
+		on := l.rng.IntN(4) // one of the two has room, or both are on the disk that has not
+		if on != 0 {
+			l.state = filepath.Join(d.dir, "state")
+		}
+		if on != 1 {
+			l.cache = filepath.Join(d.dir, "cache")
+		}
+		t.Logf("on the disk: %s, %s", l.state, l.cache)
 		l.throughFullDisks(d)
 		l.forgiveFullDisk()
 		l.onceEach()
@@ -102,7 +109,7 @@ func (l *lab) throughFullDisks(d *disk) {
 		} else {
 			l.runs++
 		}
-		after := time.Duration(20+l.rng.IntN(800)) * time.Millisecond * time.Duration(4+l.lives) / 4
+		after := time.Duration(20+l.rng.IntN(600)) * time.Millisecond * time.Duration(4+l.lives) / 4
 		room := int64(l.rng.IntN(4)) * int64(l.rng.IntN(256<<10)) // a fourth: none
 		e := l.life(l.xrun(args...), func(int) {
 			time.Sleep(after)

@@ -66,7 +66,7 @@ func TestNoGPUIsEverHeldTwice(t *testing.T) {
 					t.Parallel()
 					l := *l
 					l.T = t
-					l.throughGPUKills(soaking(3, 6))
+					l.throughGPUKills(soaking(2, 6))
 				})
 			}
 		})

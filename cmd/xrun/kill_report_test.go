@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,13 +88,25 @@ func (l *lab) sameReport(want any) {
 	}
 }
 
-// unharmed is the report of a run to which nothing happens.
-func unharmed(t *testing.T, fixture string) any {
+// calm is the report of a run to which nothing happens, made once.
+var calm struct {
+	sync.Mutex
+	report any
+}
+
+// unharmed is the report of testdata/kill where nothing goes wrong.
+func unharmed(t *testing.T) any {
 	t.Helper()
-	l := newLab(t, fixture)
+	calm.Lock()
+	defer calm.Unlock()
+	if calm.report != nil {
+		return calm.report
+	}
+	l := newLab(t, "kill")
 	l.runs = 1
 	l.good([]int{3}, "run", "-q")
 	l.onceEach()
 	l.oneResultEach(40)
-	return l.report()
+	calm.report = l.report()
+	return calm.report
 }

@@ -12,7 +12,7 @@ import (
 // run to which nothing happened.
 func TestKilledAtAnyInstantNothingIsLostAndNothingRunsTwice(t *testing.T) {
 	t.Parallel()
-	want := unharmed(t, "kill")
+	want := unharmed(t)
 	for kills := 0; kills < soaking(20, 220); {
 		l := newLab(t, "kill")
 		l.throughKills()
@@ -64,7 +64,7 @@ func (l *lab) mishap(args []string) end {
 	var befall []func(int)
 	switch l.rng.IntN(5) {
 	case 0, 1:
-		befall = append(befall, killAfter(time.Duration(20+l.rng.IntN(600))*time.Millisecond*time.Duration(grown)/4))
+		befall = append(befall, killAfter(time.Duration(20+l.rng.IntN(450))*time.Millisecond*time.Duration(grown)/4))
 	case 2: // its supervisors first
 		before, after := time.Duration(100+l.rng.IntN(300))*time.Millisecond, time.Duration(l.rng.IntN(400))*time.Millisecond*time.Duration(grown)/4
 		befall = append(befall, func(pid int) {

@@ -84,6 +84,13 @@ func (c *resumeCmd) repeat(ctx context.Context, s *session, r ledger.Run) error 
 	if r.ExitCode != nil {
 		code = *r.ExitCode
 	}
+	// Whoever was killed between the end of the run and the last file of its report could not write it.
+	if _, err := os.Stat(filepath.Join(s.dir(), "junit.xml")); errors.Is(err, os.ErrNotExist) {
+		if _, err := writeReport(ctx, s.ledger, s.state, s.id); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.app.stderr, "xrun: its report was missing and is written: %s\n", filepath.Join(s.dir(), "report.md"))
+	}
 	if c.Output == "json" {
 		rep, err := buildReport(ctx, s.ledger, s.id)
 		if err != nil {

@@ -17,6 +17,7 @@ func TestAFullDiskEndsTheRunAndNoTrial(t *testing.T) {
 		"it fails":      {Took: time.Second, Code: 2, DiskFull: true},
 		"it says less":  {Took: time.Second, DiskFull: true},
 		"setup fails":   {Took: time.Second, Code: 1, Step: "setup", DiskFull: true},
+		"never started": {End: hosts.NeverStarted, Code: -1, DiskFull: true},
 		"half a number": {Took: time.Second, Log: "loss: 1,", DiskFull: true},
 	} {
 		t.Run(name, func(t *testing.T) {

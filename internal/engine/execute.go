@@ -148,13 +148,13 @@ func (r *run) conclude(res result, f *follower, out ledger.AttemptFinished) resu
 		// The trial is open again.
 	case out.State == ledger.Failed && p.Blame == BlameHost && r.elsewhere(t, res.host):
 		t.tried = append(t.tried, res.host.name)
-		t.chain = chainAfter(t.exp.spec, f.a.checkpoint, out)
+		t.chain = t.chain.after(t.exp.spec, f.a.checkpoint, out)
 	case f.full && out.State == ledger.Failed:
 		// The trial is open again: it can do nothing for that, and neither can those behind it.
 		full = fmt.Errorf("attempt %d of %s/%s on host %s: %s: %w", out.Attempt.Attempt, out.Experiment, out.Trial, out.Host, out.Message, hosts.ErrDiskFull)
 	case t.failed.retries(t.exp.spec, out):
 		t.failed, t.last = t.failed.add(out), &out
-		t.chain = chainAfter(t.exp.spec, f.a.checkpoint, out)
+		t.chain = t.chain.after(t.exp.spec, f.a.checkpoint, out)
 		t.notBefore = r.Now().Add(backoff(t.exp.spec, t.failed.n))
 	default:
 		t.state = out.State

@@ -62,7 +62,7 @@ func (f *follower) judge(exit hosts.Exit, results []finding, lost error) ledger.
 // spoiltBy reports whether a full disk explains that an attempt ended for that cause: what could not be written is not there.
 func spoiltBy(c Cause) bool {
 	switch c {
-	case CauseExit, CauseNoMetric, CauseMetricError, CauseNotFound, CauseMissingDependency, CauseSetup, CauseSync, CauseDiskFull:
+	case CauseExit, CauseNoMetric, CauseMetricError, CauseNotFound, CauseMissingDependency, CauseSetup, CauseSync, CauseNeverStarted, CauseDiskFull:
 		return true
 	}
 	return false

@@ -83,7 +83,7 @@ func (r *review) apply(ev ledger.Event) error {
 		r.result(b.Key, b)
 		if e := r.specs[b.Experiment]; e != nil {
 			r.Spent.GPUHours += gpuHours(e, b)
-			r.Chains[b.Key] = chainAfter(e, r.checkpoints[b.Key], b)
+			r.Chains[b.Key] = r.Chains[b.Key].after(e, r.checkpoints[b.Key], b)
 		}
 	case ledger.TrialFinished:
 		if b.Reused != nil {

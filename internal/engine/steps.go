@@ -48,8 +48,12 @@ type chain struct {
 	host string // where it is
 }
 
-// chainAfter is the chain behind an attempt that had the checkpoint of that name and ended like out.
-func chainAfter(e *plan.Experiment, checkpoint string, out ledger.AttemptFinished) chain {
+// after is the chain behind an attempt that had the checkpoint of that name and ended like out. One that never ran, as it
+// was taken back, changes nothing.
+func (c chain) after(e *plan.Experiment, checkpoint string, out ledger.AttemptFinished) chain {
+	if out.Started == nil {
+		return c
+	}
 	if e.Checkpoint == nil || !slices.Contains(e.Checkpoint.ResumeOn, resumeCause(Cause(out.Cause))) {
 		return chain{}
 	}

@@ -126,6 +126,32 @@ func TestACheckpointIsFoundAgainAfterTheCausesThatWereAskedFor(t *testing.T) {
 	}
 }
 
+func TestACheckpointIsFoundAgainByAResumeThatTookTheAttemptBack(t *testing.T) {
+	inLab(t, 2, func(e *plan.Experiment) {
+		retry(1, "killed")(e)
+		e.Checkpoint = &plan.Checkpoint{}
+	}, func(l *lab) {
+		n := 0
+		h := l.host("a", 1, func(j job) hosttest.Script {
+			if n++; n == 1 {
+				return hosttest.Script{Took: time.Second, Code: 137}
+			}
+			return steps(j)
+		})
+		l.interrupted("r", 5*time.Minute) // another trial runs, the second attempt waits
+		wantOutcome(t, l.resume("r"), "done", 0)
+		dirs := map[string]int{}
+		for _, j := range h.Jobs() {
+			if (job{j}).x() == "1" {
+				dirs[j.Checkpoint]++
+			}
+		}
+		if len(dirs) != 1 {
+			t.Errorf("%v", dirs)
+		}
+	})
+}
+
 func TestACheckpointIsFoundAgainByTheRunThatTookTheAttemptOver(t *testing.T) {
 	inLab(t, 1, func(e *plan.Experiment) {
 		retry(3, "killed")(e)

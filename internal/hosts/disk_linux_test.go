@@ -3,6 +3,7 @@ package hosts_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -40,14 +41,7 @@ func TestFullDisk(t *testing.T) {
 	goOn := t.TempDir() + "/go"
 	r, wait := begin(t, l, sh("runs", `echo up; while ! [ -e `+goOn+` ]; do sleep 0.02; done; exit 3`))
 	r.waitFor(t, "up")
-	f, err := os.Create(mnt + "/filler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = f.Write(make([]byte, 1000))
-	}
-	_ = f.Close()
+	fillUp(t, mnt)
 	if err := l.Start(t.Context(), []hosts.Job{sh("new", "true")})[0]; !errorsIs(err, hosts.ErrDiskFull) {
 		t.Errorf("start: %v", err)
 	}
@@ -82,18 +76,53 @@ func TestAFullDiskDoesNotCostTheEndOfAJobWithGPUs(t *testing.T) {
 	goOn := t.TempDir() + "/go"
 	r, wait := begin(t, l, onGPUs(sh("runs", `echo up; while ! [ -e `+goOn+` ]; do sleep 0.02; done; exit 3`), hosts.GPUNeed{Count: 1}))
 	r.waitFor(t, "up")
-	filler, err := os.Create(mnt + "/filler")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for err == nil {
-		_, err = filler.Write(make([]byte, 1000))
-	}
-	_ = filler.Close()
+	fillUp(t, mnt)
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if exit := wait(); exit.End != hosts.Exited || exit.Code != 3 || len(exit.GPUs) != 1 {
 		t.Errorf("got %+v", exit)
 	}
+}
+
+// What cannot be written on a full disk is not there: an empty word would be one.
+func TestWithdrawOnAFullDiskStopsNothing(t *testing.T) {
+	mnt := smallDisk(t)
+	l := newLocal(t, onWorkdir(mnt+"/work"))
+	goOn := t.TempDir() + "/go"
+	r, wait := begin(t, l, sh("runs", `echo up; while ! [ -e `+goOn+` ]; do sleep 0.02; done`))
+	r.waitFor(t, "up")
+	if err := l.Start(t.Context(), []hosts.Job{sh("waits", "true")})[0]; err != nil {
+		t.Fatal(err)
+	}
+	fillUp(t, mnt)
+	for _, id := range []string{"waits", "runs"} {
+		if taken, err := l.Withdraw(t.Context(), id, "no reason"); taken && err == nil {
+			t.Errorf("%s was taken back, and nothing says so", id)
+		}
+	}
+	if found, err := filepath.Glob(mnt + "/work/*/jobs/*/stop"); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if err := errors.Join(os.Remove(mnt+"/filler"), os.WriteFile(goOn, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if exit := wait(); exit.End != hosts.Exited || exit.Code != 0 {
+		t.Errorf("got %+v", exit)
+	}
+}
+
+func fillUp(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(dir + "/filler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 1000))
+	}
+	if !errorsIs(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	_ = f.Close()
 }

@@ -123,7 +123,7 @@ func (d jobDir) readRecord() (Exit, bool) {
 		e.Started = o.started
 	}
 	e.End = Exited
-	if why, err := readSmall(d.file(fileStop)); err == nil {
+	if why, err := readSmall(d.file(fileStop)); err == nil && len(why) > 0 {
 		e.End, e.Reason = endOf(string(why))
 	}
 	if step, err := readSmall(d.file(fileStep)); err == nil && (e.Code != 0 || e.End != Exited) {
@@ -132,8 +132,7 @@ func (d jobDir) readRecord() (Exit, bool) {
 	if path, err := readSmall(d.file(filePath)); err == nil && e.Code != 0 {
 		e.Path = string(path)
 	}
-	_, err = os.Lstat(d.file(fileFull))
-	e.DiskFull = err == nil
+	e.DiskFull = d.isFull()
 	d.addGPUs(&e)
 	return e, true
 }
@@ -278,6 +277,8 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
+// writeSmall makes a file of a few bytes. One that they do not fit into is taken away: an empty one would say something,
+// of a job that runs that it was stopped.
 func writeSmall(path string, data []byte) error {
 	return write(path, data, unix.O_TRUNC)
 }
@@ -302,9 +303,23 @@ func write(path string, data []byte, flags int) error {
 		err = cerr
 	}
 	if err != nil {
+		_ = os.Remove(path)
 		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
 	return nil
+}
+
+// noteFull leaves a sign that there is no room where the job lies.
+func (d jobDir) noteFull() {
+	if fd, err := open(d.file(fileFull), unix.O_WRONLY|unix.O_CREAT); err == nil { // a name alone mostly fits
+		_ = unix.Close(fd)
+	}
+}
+
+// isFull reports whether that sign is there.
+func (d jobDir) isFull() bool {
+	_, err := os.Lstat(d.file(fileFull))
+	return err == nil
 }
 
 func writeAll(fd int, data []byte) error {

@@ -178,7 +178,7 @@ func (w *watcher) unstarted() (Exit, bool, error) {
 	if !out && w.why == "" {
 		return Exit{}, false, nil // somebody was quicker: look again
 	}
-	return Exit{End: NeverStarted, Code: -1, Reason: w.why}, true, nil
+	return Exit{End: NeverStarted, Code: -1, Reason: w.why, DiskFull: w.dir.isFull()}, true, nil
 }
 
 // vanished judges a job that was started, has no supervisor and no exit file. That cannot change any more, but what it

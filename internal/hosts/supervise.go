@@ -148,6 +148,9 @@ func (s *supervisor) take(o order) {
 		if err == nil {
 			err = s.run(o, g)
 		}
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			o.dir.noteFull()
+		}
 		if err != nil && !softly(err) {
 			fmt.Fprintf(s.err, "%s %s: %v\n", time.Now().Format(time.RFC3339), o.dir, err)
 		}

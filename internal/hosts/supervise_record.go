@@ -29,9 +29,9 @@ func (r *run) record() error {
 // write writes the exit file last: room first, then content, to disk, then its name. What it says depends on the others.
 func (r *run) write() error {
 	if noRoom(string(r.dir)) {
-		if fd, err := open(r.dir.file(fileFull), unix.O_WRONLY|unix.O_CREAT); err == nil { // a name alone mostly fits
-			_ = unix.Close(fd)
-		}
+		r.dir.noteFull()
+	} else if err := r.say(fileFull, ""); err != nil {
+		return err
 	}
 	for _, err := range []error{r.say(fileStop, r.why), r.say(fileStep, r.at), r.saveGPUs(), r.own(), r.sayPath()} {
 		if errors.Is(diskFull(err), ErrDiskFull) { // the exit status has its room, and is worth more than what explains it

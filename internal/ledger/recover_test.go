@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,4 +167,17 @@ func TestALogWithoutItsLedgerIsSetAside(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 	open(t, dir)
+}
+
+func TestACheckpointIsUsedByTheRunThatTookItOver(t *testing.T) {
+	l := open(t, t.TempDir())
+	for run, n := range map[string]int{"r1": 1, "r2": 2} {
+		add(t, l, run, RunStarted{}, AttemptIntended{Attempt: Attempt{archivedTrial, n}, Checkpoint: "r1.e.t.1"}, AttemptIntended{Attempt: Attempt{archivedTrial, n + 1}})
+	}
+	used := must[*Used](t)(l.Used(t.Context()))
+	runs := used.Checkpoints["r1.e.t.1"]
+	slices.Sort(runs)
+	if diff := cmp.Diff([]string{"r1", "r2"}, runs); diff != "" || len(used.Checkpoints) != 1 {
+		t.Errorf("%v", used.Checkpoints)
+	}
 }

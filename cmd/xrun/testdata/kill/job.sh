@@ -1,7 +1,7 @@
 # job.sh EXPERIMENT I [MODEL]: every start and every end is a line in $RAN/log.
 set -e
 echo "start $1.$2" >>"$RAN/log"
-sleep 0.$(($2 % 3))4
+sleep 0.$(($2 % 2))$(($2 % 3 * 3 + 2))
 case $1 in
 base)
 	mkdir -p "$XRUN_OUT"
