@@ -7,12 +7,16 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // becomeSubreaper: these systems have nothing like it. What leaves the process group of its job escapes.
 func becomeSubreaper() bool { return false }
+
+// awaitEnd is there to save work where that can be saved.
+func awaitEnd(int, time.Duration) {}
 
 // bootID changes with every start of the machine.
 var bootID = sync.OnceValue(func() string {

@@ -16,6 +16,7 @@ const (
 	// newsDelay keeps quiet about the start of jobs that are over at once: half the wake-ups of the controller, and half
 	// of what it writes to disk. Nobody sees the difference.
 	newsDelay     = 25 * time.Millisecond
+	shortJob      = 50 * time.Millisecond // until then its orphans may wait
 	defaultGrace  = 10 * time.Second
 	leftoverGrace = 2 * time.Second
 	// killFor bounds how long we wait for what KILL does not end, such as a process in an uninterruptible read.
@@ -153,6 +154,7 @@ func (w fdWriter) Write(p []byte) (int, error) { return len(p), writeAll(int(w),
 
 // reap collects every child until none is left. It is the only one that waits.
 func reap(main int, out chan<- reaped) {
+	awaitEnd(main, shortJob)
 	over, code, flags := false, 0, 0
 	for {
 		var ws syscall.WaitStatus
