@@ -48,6 +48,7 @@ func allFigures(b *testing.B, dir string) []figure {
 	for _, n := range []int{100, 1000} {
 		figures = append(figures, figure{what: fmt.Sprintf("vet, %s packages", thousands(n)), dir: packageSpec(b, dir, n), args: []string{"vet", "./..."}, peer: []string{"vet", "-c", "./..."}})
 	}
+	figures = append(figures, ledgerFigures(b, dir)...)
 	for i := range figures {
 		if figures[i].dir == "" {
 			figures[i].dir = dir

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -98,9 +99,8 @@ func ends(a ledger.Axis) (low, high float64, ok bool) {
 		return 0, 0, false
 	}
 	for i, text := range a.Values {
-		v, err := plan.NumberValue(text)
-		f, number := v.Float64()
-		if err != nil || !number {
+		f, err := strconv.ParseFloat(text, 64) // not as a value of a spec: there may be many
+		if err != nil {
 			return 0, 0, false
 		}
 		if i == 0 {
