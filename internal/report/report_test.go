@@ -115,6 +115,7 @@ func TestEveryKeyIsAlwaysThereAndNoListIsNull(t *testing.T) {
 	}
 }
 
+// C02, kubeflow/katib#2723.
 func TestNoWinnerWhereEverythingDiverged(t *testing.T) {
 	b := newRun("nan").sweep("lr", 1, "minimize val_loss", "lr=1,2,3")
 	for _, lr := range []string{"1", "2", "3"} {
@@ -136,6 +137,7 @@ func TestNoWinnerWhereEverythingDiverged(t *testing.T) {
 	}
 }
 
+// C52.
 func TestNothingFromALogCommandsTheReader(t *testing.T) {
 	b := nasty()
 	var out bytes.Buffer
@@ -165,6 +167,7 @@ func TestNothingFromALogCommandsTheReader(t *testing.T) {
 	}
 }
 
+// C52, dorny/test-reporter#795 and microsoft/markitdown#2266: whatever stands in a cell.
 func TestTablesKeepTheirColumns(t *testing.T) {
 	separator := regexp.MustCompile(`(?:^|[^\\])\|`)
 	for name, b := range worlds() {

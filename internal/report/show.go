@@ -191,7 +191,7 @@ func (p *printer) trial(s *State, t *trial) {
 	p.field("reused", deref(r.ReusedFrom))
 	o := s.experiment(t.key.Experiment).objective()
 	if r.Objective != nil {
-		p.field("objective", fmt.Sprintf("%s %s (%s)", o.Metric, short(*r.Objective), o.Direction))
+		p.field("objective", fmt.Sprintf("%s %s (%s%s)", o.Metric, short(*r.Objective), o.Direction, t.where(o)))
 	} else {
 		p.field("objective", "none: "+deref(r.ObjectiveReason))
 	}
@@ -219,6 +219,33 @@ func (p *printer) trial(s *State, t *trial) {
 			p.line("  | %s", strings.ReplaceAll(l, "\t", "    "))
 		}
 	}
+}
+
+// where says which of several values the objective is, and where it stands: "; the last of 3 values: step 3, line 3 of the log".
+func (t *trial) where(o ledger.Objective) string {
+	i := slices.IndexFunc(t.series(), func(m ledger.MetricValues) bool { return m.Metric == o.Metric })
+	if i < 0 || len(t.series()[i].Values) < 2 || o.Pick == "" {
+		return ""
+	}
+	values := t.series()[i].Values
+	if o.Pick == "mean" {
+		return fmt.Sprintf("; the mean of %d values", len(values))
+	}
+	text := fmt.Sprintf("; the %s of %d values", strings.TrimSuffix(picked(o.Pick), " value"), len(values))
+	v, _ := t.value()
+	is := func(x ledger.MetricValue) bool { return float64(x.Value) == v }
+	at := slices.IndexFunc(values, is)
+	if o.Pick == "last" {
+		at = len(values) - 1
+	}
+	if at < 0 || !is(values[at]) {
+		return text
+	}
+	text += ": "
+	if values[at].Step != nil {
+		text += "step " + stepText(values[at]) + ", "
+	}
+	return fmt.Sprintf("%sline %d of the log", text, values[at].Line)
 }
 
 func (p *printer) attempt(a *attempt, s *State) {
