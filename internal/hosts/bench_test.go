@@ -40,3 +40,16 @@ func BenchmarkLocalNoop(b *testing.B) {
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
+
+// BenchmarkFetchMany brings 5,000 small artifacts home: what each needs on disk is asked for once for all of them.
+func BenchmarkFetchMany(b *testing.B) {
+	l := newLocal(b, nil)
+	if exit, log := run(b, l, sh("job", `cd ../out; i=0; while [ $i -lt 5000 ]; do echo $i >$i; i=$((i+1)); done`)); exit.Code != 0 {
+		b.Fatalf("%+v, %q", exit, log)
+	}
+	for b.Loop() {
+		if got, err := l.Fetch(b.Context(), "job", b.TempDir(), hosts.Want{}); len(got.Artifacts) != 5000 || err != nil {
+			b.Fatal(len(got.Artifacts), err)
+		}
+	}
+}
