@@ -17,6 +17,10 @@ func (r *run) open(ctx context.Context) error {
 			continue
 		}
 		c, err := host.Capacity(ctx)
+		if err != nil && ctx.Err() != nil { // xrun is leaving: that says nothing about the host
+			r.stopping = true
+			return nil
+		}
 		hs := &hostState{name: h.Name, kind: h.Kind, host: host, cap: c, data: h.Data, gpus: newGPURoom(c.GPUs)}
 		hs.lanes = c.Slots + c.Ahead + hs.gpus.lanes(r.mostShared())
 		state := r.hostEvent(hs, h.Kind)

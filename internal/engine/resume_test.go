@@ -342,3 +342,28 @@ func (l *lab) wantWholeSeriesOf(run, x string) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// leaving is a host that does not answer who is leaving.
+type leaving struct{ Host }
+
+func (leaving) Capacity(ctx context.Context) (hosts.Capacity, error) {
+	return hosts.Capacity{}, ctx.Err()
+}
+
+func TestAnInterruptBeforeTheHostsAnswerGivesUpNoTrial(t *testing.T) {
+	inLab(t, 2, nil, func(l *lab) {
+		h := l.host("a", 1, ok)
+		l.hosts["a"] = leaving{h}
+		ctx, cancel := context.WithCancel(l.t.Context())
+		cancel()
+		l.say("r", ledger.RunStarted{})
+		if out := l.start(ctx, l.config("r")); !out.Interrupted {
+			t.Errorf("%+v", out)
+		}
+		if f := bodies[ledger.TrialFinished](l, "r"); len(f) > 0 {
+			t.Errorf("%+v", f)
+		}
+		l.hosts["a"] = h
+		wantOutcome(t, l.resume("r"), "done", 0)
+	})
+}

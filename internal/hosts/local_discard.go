@@ -1,10 +1,13 @@
 package hosts
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Discard deletes what is left of an ended job. It is out of the way at once and deleted in the background; what a crash
@@ -68,11 +71,8 @@ func (l *Local) deleter() {
 			l.log.Warn("trash not read", "error", err)
 		}
 		for _, n := range names {
-			if l.recycle(filepath.Join(dir, n.Name())) {
+			if l.dispose(filepath.Join(dir, n.Name())) {
 				continue
-			}
-			if err := removeAll(filepath.Join(dir, n.Name())); err != nil {
-				l.log.Warn("trash not deleted", "error", err)
 			}
 			if stop == nil && l.busy() {
 				pause.Reset(deletePause)
@@ -92,6 +92,35 @@ func (l *Local) deleter() {
 			}
 		}
 	}
+}
+
+// dispose recycles a directory in the trash, or deletes it; true: that cost next to nothing. Several controllers share the
+// trash, and whoever deletes what is in a directory goes on with that where another has made a job of it: only who has
+// its lock may touch it.
+func (l *Local) dispose(dir string) bool {
+	fd, err := open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if errors.Is(err, os.ErrNotExist) {
+		return true
+	}
+	if err == nil {
+		defer unix.Close(fd)
+		if flock(fd, unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK || !isAt(fd, dir) {
+			return true // another one's
+		}
+		if l.recycle(dir) {
+			return true
+		}
+	}
+	if err := removeAll(dir); err != nil {
+		l.log.Warn("trash not deleted", "error", err)
+	}
+	return false
+}
+
+// isAt reports whether a descriptor is of what has that name now.
+func isAt(fd int, name string) bool {
+	var have, at unix.Stat_t
+	return unix.Fstat(fd, &have) == nil && unix.Lstat(name, &at) == nil && at.Ino == have.Ino && at.Dev == have.Dev
 }
 
 func (l *Local) busy() bool {

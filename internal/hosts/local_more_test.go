@@ -307,3 +307,28 @@ func TestAProgramThatIsNotFoundIsToldWithThePath(t *testing.T) {
 		t.Errorf("%+v", exit)
 	}
 }
+
+// Two hosts of one spec may share a directory, and so their trash. What one of them deletes must not be taken by the other
+// for a directory that can be used again, while it is being emptied.
+func TestTwoControllersDeleteNothingOfANewJob(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	var users sync.WaitGroup
+	for u := range 2 {
+		l := newLocal(t, onWorkdir(work))
+		users.Go(func() {
+			for n := range 150 {
+				id := fmt.Sprintf("job%d.%d", u, n)
+				if err := l.Start(t.Context(), []hosts.Job{sh(id, "for i in 1 2 3 4 5 6 7 8; do : >$i; done; exit 0")})[0]; err != nil {
+					t.Errorf("%s: %v", id, err)
+					return
+				}
+				if exit, err := l.Watch(t.Context(), id, newRecorder()); err != nil || exit.Code != 0 {
+					t.Errorf("%s: %+v, %v", id, exit, err)
+				}
+				l.Discard(id)
+			}
+		})
+	}
+	users.Wait()
+}
