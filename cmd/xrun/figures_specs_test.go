@@ -58,7 +58,7 @@ func allFigures(b *testing.B, dir string) []figure {
 			figures[i].ratio = 1.5
 		}
 	}
-	return append(figures, runFigures(b, dir)...)
+	return append(append(figures, startFigure(large)), runFigures(b, dir)...)
 }
 
 func thousands(n int) string {

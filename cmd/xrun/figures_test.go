@@ -26,6 +26,8 @@ type figure struct {
 	anew func(dir string) (own, peer []string)
 	// gap reads out of that directory how long a slot waited for the next attempt; nil: it is not looked at.
 	gap func(b *testing.B, dir string) time.Duration
+	// until measures the process up to something that it does, in place of up to its end; nil: up to its end.
+	until func(b *testing.B, dir, work string, argv []string) sample
 
 	wall    time.Duration // goals; 0: none
 	extra   float64       // MiB above idle
@@ -94,7 +96,12 @@ func (f *figure) repeat(b *testing.B, p programs) {
 		more, peers := f.anew(dir)
 		own, other = append(own, more...), append(slices.Clone(other), peers...)
 	}
-	s := p.measure(b, f.dir, own...)
+	var s sample
+	if f.until != nil {
+		s = f.until(b, dir, f.dir, own)
+	} else {
+		s = p.measure(b, f.dir, own...)
+	}
 	if f.gap != nil {
 		s.gap = f.gap(b, dir)
 	}
