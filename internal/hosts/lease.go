@@ -25,8 +25,9 @@ import (
 //     read the group, and whoever finds another than its own lets go. The group is written under an exclusive lock only,
 //     so it cannot change while anybody holds a shared one: all that hold the lock have read the same group.
 //   - Cleaners unlink files whose locks are held. So every holder is also announced to the kernel under a name that no
-//     file system knows; who has locked a file announces itself first and looks for others then, so that of two that
-//     locked different files at least one sees the other.
+//     file system knows: one that can be had once for who is alone, one for each of a group. Who has locked a file
+//     announces itself first and looks for others then, so that of two that locked different files at least one sees the
+//     other.
 type lease struct {
 	uuid     string
 	file     int // descriptor, locked
@@ -305,13 +306,9 @@ func (h holder) String() string {
 	return fmt.Sprintf("%s (pid %d)", h.User, h.PID)
 }
 
-// token is the same for all that may hold a lease together, and short.
+// token is the same for all of a group, and short.
 func (h holder) token() string {
-	name := "job " + h.Marker
-	if h.Group != "" {
-		name = "group " + h.Group
-	}
-	sum := sha256.Sum256([]byte(name))
+	sum := sha256.Sum256([]byte("group " + h.Group))
 	return hex.EncodeToString(sum[:6])
 }
 

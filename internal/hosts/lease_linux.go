@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,33 +18,56 @@ import (
 // sockets: the kernel keeps them as long as anybody has the socket open, and shows them to all users.
 const announced = "xrun-lease-v1/"
 
-// announce makes the holder of a lease known to the kernel, and then looks whether it is the only one.
+// looks is how often the names are read. The kernel lists them in pieces, and of a list from which something is taken
+// between two pieces it may leave out what comes next.
+const looks = 3
+
+// announce makes the holder of a lease known to the kernel, and then looks whether it is the only one. Who is alone has
+// a name that can be had once.
 func announce(l *lease, h holder) error {
 	prefix := announced + leaseName(l.uuid) + "/"
-	mine := prefix + h.token() + "/"
+	mine, name := prefix+"alone", prefix+"alone"
+	if h.Group != "" {
+		mine = prefix + h.token() + "/"
+		name = mine + strconv.FormatInt(time.Now().UnixNano(), 36) + "." + strconv.Itoa(os.Getpid())
+	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil // the lock has to do
 	}
-	name := mine + strconv.FormatInt(time.Now().UnixNano(), 36) + "." + strconv.Itoa(os.Getpid())
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@" + name}); err != nil {
 		_ = unix.Close(fd)
+		if errors.Is(err, unix.EADDRINUSE) && h.Group == "" {
+			return &busyError{l.uuid, leaseDeleted}
+		}
 		return nil
 	}
 	l.announce = fd
+	for range looks {
+		if others, err := announcedBesides(prefix, mine); err == nil && others {
+			return &busyError{l.uuid, leaseDeleted}
+		}
+	}
+	return nil
+}
+
+const leaseDeleted = "leased by somebody whose lease file was deleted"
+
+// announcedBesides reports whether a name that begins with prefix does not begin with mine.
+func announcedBesides(prefix, mine string) (bool, error) {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
-		return nil
+		return false, err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		_, other, ok := strings.Cut(lines.Text(), "@"+prefix)
 		if ok && !strings.HasPrefix(prefix+other, mine) {
-			return &busyError{l.uuid, "leased by somebody whose lease file was deleted"}
+			return true, nil
 		}
 	}
-	return nil
+	return false, lines.Err()
 }
 
 // link names the announcement of a lease as /proc/PID/fd shows it; only its job has it. "" if there is none.
