@@ -246,7 +246,9 @@ func (r *run) give(h *hostState) {
 		h.chooseClass(t)
 		h.enter(t)
 		r.inFlight++
-		r.bound.spent.Runs++
+		if t.adopt == nil || t.adopt.Run != r.Run { // else it was counted when it was started
+			r.bound.spent.Runs++
+		}
 		r.bound.check(r.Now())
 		t.exp.inFlight++
 		t.before, t.after = h.turn, make(chan struct{})
