@@ -297,7 +297,11 @@ func (r *run) take(res result) error {
 		r.postpone(t)
 		e.pending = append([]*task{t}, e.pending...)
 		r.changed = true
-		e.gate.leave(t)
+		if t.last != nil && t.last.Attempt == res.out.Attempt {
+			e.gate.again(t, res.out)
+		} else {
+			e.gate.leave(t)
+		}
 		return nil
 	}
 	r.changed = e.finish(t, res) || e.upstream && e.over() || r.changed
