@@ -104,6 +104,7 @@ func (c *resumeCmd) repeat(ctx context.Context, s *session, r ledger.Run) error 
 }
 
 func (c *resumeCmd) goOn(ctx context.Context, s *session) error {
+	engine.Forget(s.dir(), s.app.log.Named("control")) // before others find us as the run
 	if err := s.lock.name(s.id, s.app.now()); err != nil {
 		return err
 	}

@@ -68,6 +68,11 @@ func (a *app) open(ctx context.Context, state, overlap string) (*session, error)
 		return nil, err
 	}
 	a.writes = state
+	// We are of no run yet, and who stands there is dead: nobody is to ask him for anything. On a full disk the name may be
+	// missing, as that of one who has not come so far.
+	if err := lock.name("", a.now()); err != nil {
+		a.log.Debug("the lock has no name", "error", err)
+	}
 	l, err := ledger.Open(ctx, state)
 	if err != nil {
 		return nil, errors.Join(err, lock.release())

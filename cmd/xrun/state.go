@@ -69,6 +69,9 @@ func (e *lockedError) Error() string {
 	if e.holder.Run != "" {
 		who = "run " + e.holder.Run
 	}
+	if e.holder.PID == 0 {
+		return who + " is active in this state directory"
+	}
 	return fmt.Sprintf("%s is active in this state directory (process %d, since %s)", who, e.holder.PID, e.holder.Since.UTC().Format(time.RFC3339))
 }
 

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // `xrun status` and `xrun runs` take the lock for a moment to see who has it: a run that starts then is not skipped.
@@ -34,6 +39,34 @@ func TestWhoOnlyLooksAtTheLockDoesNotKeepIt(t *testing.T) {
 		t.Error("two have the lock")
 	}
 }
+
+// Who was killed leaves its name in the lock. Whoever has the lock next is not that run: nobody is to wait for it, or to ask
+// it for anything.
+func TestTheNameInTheLockIsOfWhoHasIt(t *testing.T) {
+	dir := t.TempDir()
+	l, err := lockState(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.name("r1", time.Now()), l.release()); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{now: time.Now, log: hclog.NewNullLogger(), stderr: io.Discard}
+	s, err := a.open(t.Context(), dir, "fail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if h, held := lockHolder(dir); !held || h.Run != "" || h.PID != os.Getpid() || lockHeldBy(dir, "r1") {
+		t.Errorf("%+v %v", h, held)
+	}
+	e, ok := errors.AsType[*cliError](skipped(a.open(t.Context(), dir, "skip")))
+	if !ok || !strings.HasPrefix(e.msg, "skipped: another xrun is active in this state directory (process ") {
+		t.Errorf("%v", e)
+	}
+}
+
+func skipped(_ *session, err error) error { return err }
 
 func TestTheFlagsOfARunAreReadAsItReadThem(t *testing.T) {
 	for _, c := range []struct {

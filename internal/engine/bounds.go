@@ -23,7 +23,7 @@ type Bounds struct {
 type Spent struct {
 	Wall     time.Duration // in which xrun worked on it
 	GPUHours float64
-	Runs     int // attempts
+	Runs     int // attempts that were handed over and not taken back
 }
 
 // A bound is the state of the bounds of a run, in the hands of its scheduler.
@@ -41,7 +41,15 @@ func newBound(b Bounds, now time.Time) bound { return bound{Bounds: b, began: no
 
 // finished charges an attempt that has ended.
 func (b *bound) finished(t *task, out ledger.AttemptFinished) {
-	b.spent.GPUHours += gpuHours(t.exp.spec, out)
+	b.spent.ended(t.exp.spec, out)
+}
+
+// ended charges an attempt that was counted when it was handed over. What was taken back before it ran has cost nothing.
+func (s *Spent) ended(e *plan.Experiment, out ledger.AttemptFinished) {
+	s.GPUHours += gpuHours(e, out)
+	if out.TakenBack() {
+		s.Runs--
+	}
 }
 
 // gpuHours is what an attempt cost.

@@ -194,3 +194,33 @@ func TestAStoppedTrialIsCancelled(t *testing.T) {
 		}
 	})
 }
+
+// What is taken over was counted when it was started, and what was taken back never ran.
+func TestABudgetOfRunsCountsEachOnce(t *testing.T) {
+	inLab(t, 10, nil, func(l *lab) {
+		h := l.host("a", 2, ok)
+		l.interrupted("r1", 90*time.Second) // two are done, two run on, two that waited are taken back
+		cfg := l.config("r1")
+		cfg.Adopt = l.adopt()
+		seen, err := Review(l.t.Context(), l.ledger, "r1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.Spent.Runs != 4 {
+			t.Errorf("%d runs are spent", seen.Spent.Runs)
+		}
+		cfg.Seen = seen
+		cfg.Bounds = Bounds{Budget: &plan.Budget{Runs: ptr(7)}, Before: seen.Spent}
+		l.say("r1", ledger.RunResumed{})
+		wantOutcome(t, l.start(l.t.Context(), cfg), "budget", ExitBound)
+		n := 0
+		for _, f := range bodies[ledger.AttemptFinished](l, "r1") {
+			if f.State == ledger.Succeeded {
+				n++
+			}
+		}
+		if n != 7 {
+			t.Errorf("%d of 7 ran: %s", n, started(h))
+		}
+	})
+}

@@ -45,14 +45,18 @@ func Ask(run string, q Request) (string, error) {
 // controlEvery is how often the run looks for requests.
 const controlEvery = 250 * time.Millisecond
 
-// Requests are what Ask leaves for the run whose directory is run, until ctx ends. What was left before is for nobody: the
-// process that it was meant for is gone.
+// Forget drops what Ask left for the run whose directory is run: the process that it was meant for is gone. It is for who
+// takes the run up and has not said so yet; what is asked from then on is for him, long before he listens.
+func Forget(run string, log hclog.Logger) {
+	for _, name := range requestFiles(ControlDir(run)) {
+		log.Debug("an old request is dropped", "file", name, "error", os.Remove(name))
+	}
+}
+
+// Requests are what Ask leaves for the run whose directory is run, until ctx ends.
 func Requests(ctx context.Context, run string, log hclog.Logger) <-chan Request {
 	out := make(chan Request)
 	dir := ControlDir(run)
-	for _, name := range requestFiles(dir) {
-		log.Debug("an old request is dropped", "file", name, "error", os.Remove(name))
-	}
 	go func() { // ends with ctx
 		tick := time.NewTicker(controlEvery)
 		defer tick.Stop()

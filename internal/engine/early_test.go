@@ -139,3 +139,19 @@ func TestTheObjectiveIsPickedOnTheWay(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// What was stopped early has not failed, and has no result either: the report of such a run names no best, and says so.
+func TestARunWhoseOtherTrialsFailHasNothingUsable(t *testing.T) {
+	inLab(t, 5, halving(1, 3), func(l *lab) {
+		l.host("a", 1, func(j job) hosttest.Script {
+			s := learns("epoch: %d loss: %s")(j)
+			s.Code = 1
+			return s
+		})
+		out := l.run("r1")
+		if out.Counts[ledger.StoppedEarly] != 3 || out.Counts[ledger.Failed] != 2 {
+			t.Errorf("%v", out.Counts)
+		}
+		wantOutcome(t, out, "nothing_usable", ExitNothing)
+	})
+}

@@ -64,7 +64,7 @@ func (r *run) outcome() Outcome {
 		for s, n := range e.counts {
 			o.Counts[s] += n
 		}
-		if e.counts[ledger.Succeeded]+e.counts[ledger.Reused]+e.counts[ledger.StoppedEarly] > 0 {
+		if e.counts[ledger.Succeeded]+e.counts[ledger.Reused] > 0 {
 			o.Results++
 		}
 		refused = refused && (e.noHost || e.total() == 0)

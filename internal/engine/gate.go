@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
@@ -15,16 +16,23 @@ type gate struct {
 	bird  *task
 	since time.Time
 	tried map[string]bool // points that a canary was
-	sigs  map[string]bool // of canaries that failed
+	fell  map[*task]fall  // canaries that failed
+	held  bool            // two fell in the same way, and one of them is tried again: no third is tried before that
 	blown string
+}
+
+// A fall is the newest failure of a canary; unless it is final, the canary is tried again.
+type fall struct {
+	signature string
+	final     bool
 }
 
 // newGate returns the gate of an experiment: shut if it has a canary and nothing to say that it worked before.
 func newGate(live time.Duration, shut bool) gate {
-	return gate{shut: shut, live: live, tried: map[string]bool{}, sigs: map[string]bool{}}
+	return gate{shut: shut, live: live, tried: map[string]bool{}, fell: map[*task]fall{}}
 }
 
-func (g *gate) open() { g.shut, g.bird = false, nil }
+func (g *gate) open() { g.shut, g.bird, g.held = false, nil, false }
 
 // admitsAny reports whether some trial may start now.
 func (g *gate) admitsAny(now time.Time) bool {
@@ -35,7 +43,19 @@ func (g *gate) admitsAny(now time.Time) bool {
 }
 
 // admits reports whether t may, if any may: a second canary is of another point than the first.
-func (g *gate) admits(t *task) bool { return !g.shut || !g.tried[t.trial.Params.String()] }
+func (g *gate) admits(t *task) bool {
+	if _, fell := g.fell[t]; g.held {
+		return fell
+	}
+	return !g.shut || !g.tried[t.trial.Params.String()]
+}
+
+// lets reports whether any of the tasks may go ahead where none is admitted: every point was a canary already. It lets go
+// of those that fell and will not come again: somebody stopped them.
+func (g *gate) lets(pending []*task) bool {
+	g.held = g.held && slices.ContainsFunc(pending, g.admits)
+	return g.shut && !g.held
+}
 
 func (g *gate) started(t *task, now time.Time) {
 	if g.shut && g.bird == nil {
@@ -72,15 +92,40 @@ func (g *gate) finished(t *task, out ledger.AttemptFinished) {
 		return
 	}
 	g.bird = nil
-	if out.State != ledger.Failed { // somebody stopped it: that says nothing
+	if out.State == ledger.Failed { // else somebody stopped it: that says nothing
+		g.fall(t, fall{out.Signature, true}, out.Message)
+	}
+}
+
+// again is finished for a canary that is tried again: until that has ended, it and another that fell in the same way are
+// enough. A mistake that stops every trial would else stop each of them once.
+func (g *gate) again(t *task, out ledger.AttemptFinished) {
+	if !g.shut || g.bird != t {
 		return
 	}
-	if g.sigs[out.Signature] {
-		g.blown = fmt.Sprintf("two trials that went ahead failed in the same way; the last: %s", out.Message)
+	if ShowsCodeRuns(out.Cause) {
+		g.open()
 		return
 	}
-	g.sigs[out.Signature] = true
-	if len(g.sigs) > 1 {
+	g.bird = nil
+	g.fall(t, fall{out.Signature, false}, out.Message)
+}
+
+func (g *gate) fall(t *task, f fall, message string) {
+	differ := false
+	for other, o := range g.fell {
+		switch {
+		case other == t:
+		case o.signature != f.signature:
+			differ = true
+		case o.final && f.final:
+			g.blown = fmt.Sprintf("two trials that went ahead failed in the same way; the last: %s", message)
+		default:
+			g.held = true
+		}
+	}
+	g.fell[t] = f
+	if differ && g.blown == "" {
 		g.open() // they fail in different ways: that is a matter of the points
 	}
 }

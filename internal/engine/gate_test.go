@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,6 +126,49 @@ func TestTwoCanariesThatFailInTheSameWayStopTheExperiment(t *testing.T) {
 		})
 		wantOutcome(t, l.run("r"), "some_failed", 3)
 		l.want("r", "1: failed exit on a", "2: failed exit on a", "3: succeeded on a", "4: succeeded on a", "5: succeeded on a")
+	})
+}
+
+// A mistake that stops every trial costs two of them also where failures are tried again.
+func TestCanariesThatAreTriedAgainDoNotLetTheRestOut(t *testing.T) {
+	again := func(e *plan.Experiment) { canary(e); retry(2, "exit")(e) }
+	inLab(t, 12, again, func(l *lab) {
+		h := l.host("a", 4, func(j job) hosttest.Script { return fails(1, "KeyError: "+j.x()+"\n")(j) })
+		wantOutcome(t, l.run("r"), "nothing_usable", 4)
+		if got := started(h); got != "1 2 1 2 1 2" {
+			t.Errorf("started %s", got)
+		}
+	})
+	inLab(t, 4, again, func(l *lab) { // what helps the first one helps all
+		n := map[string]int{}
+		var mu sync.Mutex
+		h := l.host("a", 4, func(j job) hosttest.Script {
+			mu.Lock()
+			defer mu.Unlock()
+			if n[j.x()]++; n[j.x()] == 1 && j.x() < "3" {
+				return fails(1, "no licence\n")(j)
+			}
+			return ok(j)
+		})
+		wantOutcome(t, l.run("r"), "done", 0)
+		if got := started(h); !strings.HasPrefix(got, "1 2 1 ") {
+			t.Errorf("started %s", got)
+		}
+	})
+	inLab(t, 4, again, func(l *lab) { // both are stopped while they wait: another goes ahead
+		l.host("a", 4, func(j job) hosttest.Script {
+			if j.x() < "3" {
+				return fails(1, "no licence\n")(j)
+			}
+			return ok(j)
+		})
+		p := l.plan()
+		out := l.asking("r", 5*time.Second,
+			Request{Experiment: "e", Trial: p.Experiments[0].Trials[0].ID, Reason: "enough"},
+			Request{Experiment: "e", Trial: p.Experiments[0].Trials[1].ID, Reason: "enough"})
+		if out.Counts[ledger.Succeeded] != 2 {
+			t.Errorf("%v", out.Counts)
+		}
 	})
 }
 

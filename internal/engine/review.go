@@ -82,7 +82,7 @@ func (r *review) apply(ev ledger.Event) error {
 		r.Failed[b.Key] = r.Failed[b.Key].add(b)
 		r.result(b.Key, b)
 		if e := r.specs[b.Experiment]; e != nil {
-			r.Spent.GPUHours += gpuHours(e, b)
+			r.Spent.ended(e, b)
 			r.Chains[b.Key] = r.Chains[b.Key].after(e, r.checkpoints[b.Key], b)
 		}
 	case ledger.TrialFinished:

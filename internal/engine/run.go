@@ -246,7 +246,9 @@ func (r *run) give(h *hostState) {
 		h.chooseClass(t)
 		h.enter(t)
 		r.inFlight++
-		r.bound.spent.Runs++
+		if t.adopt == nil || t.adopt.Run != r.Run { // else it was counted when it was started
+			r.bound.spent.Runs++
+		}
 		r.bound.check(r.Now())
 		t.exp.inFlight++
 		t.before, t.after = h.turn, make(chan struct{})
@@ -295,7 +297,11 @@ func (r *run) take(res result) error {
 		r.postpone(t)
 		e.pending = append([]*task{t}, e.pending...)
 		r.changed = true
-		e.gate.leave(t)
+		if t.last != nil && t.last.Attempt == res.out.Attempt {
+			e.gate.again(t, res.out)
+		} else {
+			e.gate.leave(t)
+		}
 		return nil
 	}
 	r.changed = e.finish(t, res) || e.upstream && e.over() || r.changed

@@ -228,7 +228,7 @@ type (
 		Attempt
 		Host        string            `json:"host"`
 		State       State             `json:"state"`
-		Cause       string            `json:"cause"`   // empty unless failed
+		Cause       string            `json:"cause"`   // empty where it ended well
 		Message     string            `json:"message"` // one line for a person
 		Signature   string            `json:"signature"`
 		Excerpt     string            `json:"excerpt"`   // the last lines of the log
@@ -342,3 +342,6 @@ type (
 		USD       *float64 `json:"usd"`
 	}
 )
+
+// TakenBack reports whether the attempt was taken out of its host's queue before it ran: it has cost nothing.
+func (b AttemptFinished) TakenBack() bool { return b.State == Cancelled && b.Started == nil }

@@ -140,10 +140,12 @@ func (l *Ledger) Means(ctx context.Context, run, experiment string, maximize boo
 	return currentRows(ctx, l, query, func(rows *sql.Rows, m *Mean) error { return rows.Scan(&m.Mean, &m.N) }, run, experiment)
 }
 
-// Attempts counts the attempts of a run, by experiment.
+// Attempts counts the attempts of a run, by experiment, without those that were taken back before they ran. Only of one
+// without a number, which are few, the outcome is read.
 func (l *Ledger) Attempts(ctx context.Context, run string) (map[string]int, error) {
 	out := map[string]int{}
-	const query = `SELECT experiment, count(*) FROM attempts WHERE run = ? GROUP BY experiment`
+	const query = `SELECT experiment, count(*) FROM attempts a WHERE run = ? AND NOT (objective IS NULL AND EXISTS (SELECT 1 FROM events e
+		WHERE e.seq = a.outcome AND json_extract(e.body, '$.state') = 'cancelled' AND json_extract(e.body, '$.started') IS NULL)) GROUP BY experiment`
 	for n, err := range currentRows(ctx, l, query, func(rows *sql.Rows, t *Tally) error { return rows.Scan(&t.Experiment, &t.N) }, run) {
 		if err != nil {
 			return nil, err

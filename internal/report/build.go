@@ -51,7 +51,7 @@ func (s *State) runInfo() RunInfo {
 	switch {
 	case s.skipped != nil:
 		i.Command, i.Outcome = orEmpty(s.skipped.Command), "skipped"
-		i.Reason = orNil("run " + s.skipped.Holder + " was active")
+		i.Reason = orNil(wasActive(s.skipped.Holder))
 	case s.finished != nil:
 		i.Finished, i.Outcome, i.ExitCode = utc(&s.finishedAt), s.finished.Outcome, &s.finished.ExitCode
 		i.Reason = orNil(s.finished.Reason)

@@ -15,7 +15,7 @@ func (s *State) headline() string {
 	var b strings.Builder
 	switch {
 	case s.skipped != nil:
-		return fmt.Sprintf("Skipped: run %s was active", visible(s.skipped.Holder))
+		return "Skipped: " + visible(wasActive(s.skipped.Holder))
 	case s.interrupted != nil:
 		b.WriteString("Interrupted")
 		if r := s.interrupted.Reason; r != "" {
@@ -38,6 +38,14 @@ func (s *State) headline() string {
 		b.WriteString(": nothing usable")
 	}
 	return b.String()
+}
+
+// wasActive says who had the state directory when a start was skipped; one that was just starting has no name.
+func wasActive(holder string) string {
+	if holder == "" {
+		return "another xrun was active"
+	}
+	return "run " + holder + " was active"
 }
 
 // ends counts the trials of the run.

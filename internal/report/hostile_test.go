@@ -60,6 +60,19 @@ func TestSkippedRunIsNotToBeResumed(t *testing.T) {
 	}
 }
 
+// A start that is skipped while another xrun is just starting finds nobody's name.
+func TestSkippedBecauseOfSomebodyWithoutAName(t *testing.T) {
+	e := ledger.New("20260110-aaaa", newRun("").at, ledger.RunSkipped{Command: []string{"xrun", "run"}})
+	r := report.Fold([]ledger.Event{e}).Report(report.Options{})
+	if md := string(r.Markdown()); !strings.HasPrefix(md, "# Skipped: another xrun was active\n") || strings.Contains(md, "xrun status ''") {
+		t.Error(md)
+	}
+	md := string(report.Fold(newRun("r").done("done", 0).events).Report(report.Options{Skipped: []ledger.Event{e}}).Markdown())
+	if !strings.Contains(md, "found another run active and did nothing") || strings.Contains(md, " was active)") {
+		t.Error(md)
+	}
+}
+
 func TestTextThatMarkdownCouldReadIsCode(t *testing.T) {
 	for _, s := range []string{"- x", "1. x", "2) x", "--- x", "=== x", ":tada: x", "x $a_b$ y", "$x$"} {
 		b := newRun("text").add(ledger.Warning{Message: s})

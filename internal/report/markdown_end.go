@@ -133,6 +133,8 @@ func (s *State) Next() (why string, argv []string) {
 	switch {
 	case s.run == "":
 		return "", nil
+	case s.skipped != nil && s.skipped.Holder == "":
+		return "See what runs", s.xrun("status")
 	case s.skipped != nil:
 		return "See how the run stands that was active", s.xrun("status", s.skipped.Holder)
 	case !s.complete():

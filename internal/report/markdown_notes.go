@@ -26,8 +26,11 @@ func (m *markdown) notes() {
 	}
 	if n := len(m.SkippedRuns); n > 0 {
 		last := m.SkippedRuns[n-1]
-		lines = append(lines, fmt.Sprintf("%s found another run active and did nothing, the last on %s UTC (%s was active)",
-			count(n, "start"), last.At.Format(minute), code(last.Holder)))
+		holder := ""
+		if last.Holder != "" { // else it was just starting
+			holder = fmt.Sprintf(" (%s was active)", code(last.Holder))
+		}
+		lines = append(lines, fmt.Sprintf("%s found another run active and did nothing, the last on %s UTC%s", count(n, "start"), last.At.Format(minute), holder))
 	}
 	if len(lines) == 0 {
 		return

@@ -137,7 +137,8 @@ type StatusHost struct {
 	GPUs    []ledger.GPU `json:"gpus"`
 }
 
-// StatusSpent is what the run has cost so far. GPUHours are those of attempts that ended, as a budget counts them.
+// StatusSpent is what the run has cost so far. GPUHours are those of attempts that ended, and Runs are those that were not
+// taken back before they ran, as a budget counts them.
 type StatusSpent struct {
 	WallS    float64 `json:"wall_s"`
 	GPUHours float64 `json:"gpu_hours"`
@@ -222,8 +223,10 @@ func (s *State) spent(o StatusOptions, w *waits) StatusSpent {
 			continue
 		}
 		for _, t := range x.trials {
-			sum.Runs += len(t.attempts)
 			for _, a := range t.attempts {
+				if a.finished == nil || !a.finished.TakenBack() {
+					sum.Runs++
+				}
 				if a.finished != nil {
 					sum.GPUHours += a.finished.DurationS * share
 				}

@@ -137,6 +137,22 @@ func TestStatusShowsTheNewestValueOfWhatRuns(t *testing.T) {
 	}
 }
 
+// A budget counts what ran, and status shows it as the budget counts it: in a small run and, by the ledger, in a large one.
+func TestWhatWasTakenBackIsNotSpent(t *testing.T) {
+	b := newRun("now").sweep("lr", 1, "minimize val_loss", "lr=1,2,3,4").ok("lr", "lr=1 seed=0", 1)
+	b.fail("lr", "lr=2 seed=0", "exit", "no", "")
+	taken := b.outcome(b.start("lr", "lr=3 seed=0"), 0)
+	taken.State, taken.Started = ledger.Cancelled, nil
+	b.add(taken).start("lr", "lr=4 seed=0")
+	if st := statusOf(b, 1); st.Spent.Runs != 3 {
+		t.Errorf("%d are spent, want 3", st.Spent.Runs)
+	}
+	l, run := b.ledger(t)
+	if n, err := l.Attempts(t.Context(), run.ID); err != nil || n["lr"] != 3 {
+		t.Errorf("%v, %v", n, err)
+	}
+}
+
 func BenchmarkStatus(b *testing.B) {
 	values := make([]string, 100_000)
 	for i := range values {
