@@ -68,6 +68,7 @@ type stat struct {
 	state                       byte
 	pid, parent, group, session int
 	start                       string
+	whole                       bool // its session, and so its group, is the crew's alone
 }
 
 func readStat(pid int) (stat, bool) {
@@ -103,13 +104,21 @@ func (c crew) pids() map[int]bool {
 	return pids
 }
 
-// signal sends sig to every living process of the crew and says how many there are. Signal 0 only counts.
+// signal sends sig to every living process of the crew and says how many there are. Signal 0 only counts. A group that is
+// the crew's alone gets it in one call: what it forks meanwhile would be missed process by process, and the kernel lets no
+// fork go by a signal to the group.
 func (c crew) signal(sig unix.Signal) int {
 	members := c.members()
+	if sig == 0 {
+		return len(members)
+	}
+	told := make(map[int]bool) // groups
 	for _, m := range members {
-		if sig != 0 {
-			m.signal(sig)
+		if m.whole && m.group > 1 && (told[m.group] || m.signalGroup(sig)) {
+			told[m.group] = true
+			continue
 		}
+		m.signal(sig)
 	}
 	return len(members)
 }
@@ -150,6 +159,7 @@ func (c crew) members() []stat {
 	}
 	var members []stat
 	for _, p := range all {
+		p.whole = sessions[p.session]
 		if in[p.pid] && p.pid != c.root && p.pid != os.Getpid() && p.state != 'Z' {
 			members = append(members, p)
 		}
@@ -187,6 +197,14 @@ func (p stat) signal(sig unix.Signal) {
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		_ = unix.Kill(p.pid, sig)
 	}
+}
+
+// signalGroup sends to the group that the process is in. False: it is in that group no more.
+func (p stat) signalGroup(sig unix.Signal) bool {
+	if now, ok := readStat(p.pid); !ok || now.start != p.start || now.group != p.group || now.session != p.session {
+		return false
+	}
+	return unix.Kill(-p.group, sig) == nil
 }
 
 func processes() map[int]stat {

@@ -26,7 +26,7 @@ func (r *run) setup(env int) bool {
 	if err := r.await(lock); err != nil {
 		return r.broken(stepSetup, err)
 	}
-	if r.asked {
+	if r.heed(); r.asked { // perhaps while the one before was ended
 		r.code = 128 + int(unix.SIGTERM)
 		return false
 	}
