@@ -46,24 +46,35 @@ func (r *run) judge(h *hostState, out ledger.AttemptFinished) error {
 		if err := r.drainSuspects(h); err != nil {
 			return err
 		}
-		if was {
-			return r.append(r.hostSays(h, "serving", "an attempt ended well"))
-		}
-		return nil
+		return r.wellAgain(h, was, "an attempt ended well")
 	case out.State != ledger.Failed:
 		return nil
 	case policy(Cause(out.Cause)).Blame != BlameHost && out.DurationS >= quick.Seconds():
-		b.bad = 0
-		return nil
+		if b.bad = 0; !b.trial { // one that was started before it was drained says nothing new
+			return nil
+		}
+		*b = breaker{good: b.good}
+		return r.wellAgain(h, true, "an attempt ran for long enough there")
 	}
 	if b.bad++; b.bad == 1 {
 		b.since = now
 	}
 	b.last = out.Message
-	if !b.trial && (b.bad < breakerTrips || !r.othersDoWell(h)) {
+	switch {
+	case b.trial:
+		return r.drain(h, "the one attempt that it was given failed too: "+out.Message)
+	case b.bad < breakerTrips || !r.othersDoWell(h):
 		return nil
 	}
 	return r.drain(h, spoils(out.Message))
+}
+
+// wellAgain says that a host serves which was given one attempt to show that it is well.
+func (r *run) wellAgain(h *hostState, was bool, why string) error {
+	if !was {
+		return nil
+	}
+	return r.append(r.hostSays(h, "serving", why))
 }
 
 func spoils(last string) string {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,42 @@ func TestAnInterruptDoesNotWaitForADrainedHost(t *testing.T) {
 		l.interrupted("r1", 90*time.Second)
 		if took := time.Since(begun); took > 2*time.Minute {
 			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// One attempt, given to a drained host, that runs for long and then fails is the code's: the host is well.
+func TestADrainedHostWhoseTrialsFailByThemselvesServes(t *testing.T) {
+	inLab(t, 60, nil, func(l *lab) {
+		n := 0
+		l.host("bad", 2, func(j job) hosttest.Script {
+			if n++; n <= 4 {
+				return fails(1, "cannot open /data\n")(j)
+			}
+			return hosttest.Script{Took: time.Minute, Code: 1, Log: fmt.Sprintf("diverged%s\n", strings.Repeat("!", n))}
+		})
+		l.host("good", 1, ok)
+		l.run("r1")
+		if got := drains(l, "r1", "bad"); got[len(got)-1] != "serving" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// What a drained host is given shows whether it is well: that it failed again is one attempt, not three.
+func TestAHostThatIsDrainedAgainSaysWhy(t *testing.T) {
+	inLab(t, 40, nil, func(l *lab) {
+		l.host("bad", 1, fails(1, "cannot open /data\n"))
+		l.host("good", 1, ok)
+		l.run("r1")
+		var why []string
+		for _, h := range bodies[ledger.HostState](l, "r1") {
+			if h.State == "drained" {
+				why = append(why, h.Reason)
+			}
+		}
+		if len(why) < 2 || !strings.HasPrefix(why[0], "3 attempts in a row failed here") || !strings.HasPrefix(why[1], "the one attempt that it was given failed too") {
+			t.Errorf("%q", why)
 		}
 	})
 }

@@ -175,6 +175,9 @@ func (d *declaration) experiment(pe *plan.PlannedExperiment) error {
 	}
 	if spec.Sweep != nil {
 		e.ladder = newLadder(spec.Sweep.EarlyStop)
+		if err := d.remember(e); err != nil {
+			return err
+		}
 		if c := spec.Sweep.Canary; c != nil && !c.Off && !d.worked(e) {
 			e.gate = newGate(durationOf(&c.For), true)
 		}
@@ -221,6 +224,7 @@ func (d *declaration) trial(ctx context.Context, news *declared, index int) erro
 			return nil
 		}
 		t.attempts, t.failed, t.chain = d.Seen.Attempts[key], d.Seen.Failed[key], d.Seen.Chains[key]
+		t.rung = e.climbed[t.trial.ID]
 	}
 	// Two experiments may have a trial of one id; a job belongs to one of them.
 	if open, ok := d.Adopt[t.trial.ID]; ok && !d.adopted[open.Job] && (open.Run != d.Run || open.Key == key) {

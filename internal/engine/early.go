@@ -67,16 +67,33 @@ type progress struct{ step, value float64 }
 // climb takes news of a trial. It returns why the trial is to be stopped; "" if it goes on.
 func (l *ladder) climb(t *task, p progress, maximize bool) string {
 	for ; l.step(t.rung) <= p.step; t.rung++ {
-		for len(l.rungs) <= t.rung {
-			l.rungs = append(l.rungs, &rung{step: l.step(len(l.rungs))})
-		}
-		g := l.rungs[t.rung]
+		g := l.rung(t.rung)
 		if ok, rank := g.enter(p.value, maximize, l.factor); !ok {
 			return fmt.Sprintf("%s %v: %v is number %d of %d that came so far, and the best %s goes on",
 				l.spec.Step, p.step, p.value, rank, len(g.values), ordinal(l.factor))
 		}
 	}
 	return ""
+}
+
+// rung k, which may have to be made.
+func (l *ladder) rung(k int) *rung {
+	for len(l.rungs) <= k {
+		l.rungs = append(l.rungs, &rung{step: l.step(len(l.rungs))})
+	}
+	return l.rungs[k]
+}
+
+// note enters what a trial printed for an earlier process, which has decided what became of it.
+func (l *ladder) note(t *task, p progress, maximize bool) {
+	l.heard = true
+	if math.IsNaN(p.step) {
+		return
+	}
+	l.together = true
+	for ; l.step(t.rung) <= p.step; t.rung++ {
+		l.rung(t.rung).enter(p.value, maximize, l.factor)
+	}
 }
 
 func ordinal(n int) string {
@@ -106,6 +123,11 @@ func newClimber(e *plan.Experiment, tell func(progress)) *climber {
 		c.best = math.Max
 	}
 	return c
+}
+
+// afresh is the climber at the beginning of the log.
+func (c *climber) afresh() *climber {
+	return &climber{step: c.step, objective: c.objective, best: c.best, at: math.NaN(), tell: c.tell}
 }
 
 func (c *climber) reading(r metric.Reading) {

@@ -155,3 +155,28 @@ func TestARunWhoseOtherTrialsFailHasNothingUsable(t *testing.T) {
 		wantOutcome(t, out, "nothing_usable", ExitNothing)
 	})
 }
+
+// A resume goes on with what the trials before it printed: those that are done, and those that run.
+func TestAResumeComparesWithWhatCameBefore(t *testing.T) {
+	for name, after := range map[string]time.Duration{"two are done": 19 * time.Minute, "the second runs": 14 * time.Minute} {
+		inLab(t, 9, halving(1, 3), func(l *lab) {
+			l.host("a", 1, learns("epoch: %d loss: %s"))
+			l.interrupted("r1", after)
+			l.resume("r1")
+			n := map[ledger.State]int{}
+			for _, f := range bodies[ledger.TrialFinished](l, "r1") {
+				n[f.State]++
+			}
+			if n[ledger.StoppedEarly] != 7 || n[ledger.Succeeded] != 2 {
+				t.Errorf("%s: %v", name, n)
+			}
+			for _, values := range l.lines("r1") {
+				for i := 1; i < len(values); i++ {
+					if values[i] <= values[i-1] {
+						t.Errorf("%s: a value is recorded twice: lines %v", name, values)
+					}
+				}
+			}
+		})
+	}
+}

@@ -74,18 +74,29 @@ func (f *follower) rewind() {
 	recorded := maps.Clone(f.told)
 	f.clean = &redactingWriter{r: f.redact, to: heard{f}}
 	f.tail = tailKeeper{}
-	ws := logWants(wants(f.a.exp))
-	if f.a.exp.Evaluate != nil {
-		ws = nil // only what the evaluation says counts
+	if f.climb != nil {
+		f.climb = f.climb.afresh()
 	}
-	if f.climb != nil && !slices.ContainsFunc(ws, func(w metric.Want) bool { return w.Name == f.climb.step }) {
-		ws = append(ws, metric.Want{Name: f.climb.step, Pick: "last"})
-	}
-	f.extract = metric.New(ws, func(r metric.Reading) {
-		if r.Line > recorded[r.Metric] {
+	f.extract = metric.New(heardWants(f.a.exp, f.climb), func(r metric.Reading) {
+		if f.climb != nil {
+			f.climb.reading(r)
+		}
+		if r.Line > recorded[r.Metric] && (f.climb == nil || f.asked(r.Metric)) {
 			f.reading(r)
 		}
 	})
+}
+
+// heardWants are those that are read while the log grows, with the step of early stop if there is a climber.
+func heardWants(e *plan.Experiment, c *climber) []metric.Want {
+	ws := logWants(wants(e))
+	if e.Evaluate != nil {
+		ws = nil // only what the evaluation says counts
+	}
+	if c != nil && !slices.ContainsFunc(ws, func(w metric.Want) bool { return w.Name == c.step }) {
+		ws = append(ws, metric.Want{Name: c.step, Pick: "last"})
+	}
+	return ws
 }
 
 // Status implements hosts.Observer.
@@ -132,12 +143,6 @@ func (h heard) Write(p []byte) (int, error) {
 }
 
 func (f *follower) reading(r metric.Reading) {
-	if f.climb != nil {
-		f.climb.reading(r)
-		if !f.asked(r.Metric) {
-			return
-		}
-	}
 	if r.Metric == f.a.exp.Objective.Metric && f.printed != nil {
 		f.printed()
 		f.printed = nil

@@ -61,6 +61,7 @@ type experimentState struct {
 	stopped    []Request         // that ask for nothing more of it
 	classes    map[string]string // GPU models, by what is bound to one
 	ladder     *ladder           // nil: no early stop
+	climbed    map[string]int    // by trial id the rung that it has to pass next, of a resumed run
 	state      string            // the state directory
 	upstream   bool              // others start from its results
 	results    []produced

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,8 +23,12 @@ func (l *Local) keep(id string, found []artifact) error {
 		return nil
 	}
 	root := l.keptDir(id)
+	dirs := map[string]bool{path.Dir(root): true}
 	for _, a := range found {
 		to := root + "/" + a.name
+		for dir := path.Dir(to); !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
 		if a.root == root {
 			continue
 		}
@@ -34,7 +39,29 @@ func (l *Local) keep(id string, found []artifact) error {
 			return err
 		}
 	}
-	return syncDir(root)
+	return settled(root, found, dirs)
+}
+
+// settled returns when what was moved below root is on disk, names and bytes: the outcome that tells of it is recorded next,
+// and then the job is deleted.
+func settled(root string, found []artifact, dirs map[string]bool) error {
+	if len(found)+len(dirs) > syncAlone {
+		return errors.Join(syncFS(root), syncDir(path.Dir(root)))
+	}
+	for _, a := range found {
+		if !a.mode.IsRegular() {
+			continue
+		}
+		if err := syncPath(root + "/" + a.name); err != nil && !outOfReach(err) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Local) keptDir(id string) string { return filepath.Join(l.home, dirKept, id) }

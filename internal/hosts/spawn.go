@@ -100,7 +100,10 @@ func (o order) nameless(text []byte) (int, error) {
 	if _, serr := unix.Seek(fd, 0, 0); err == nil {
 		err = serr
 	}
-	return fd, err
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
 }
 
 // An environment is a list of NAME=value with each name once: of two, programs take either.

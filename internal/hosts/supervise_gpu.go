@@ -165,15 +165,16 @@ func (r *run) showGPUs(envs map[string]int) error {
 			continue
 		}
 		fd, err := r.withGPUs(env)
+		envs[step] = fd
 		if err != nil {
 			return err
 		}
-		envs[step] = fd
 	}
 	return nil
 }
 
-// withGPUs makes a list of variables that a script reads end with ours: nothing that it reads is later.
+// withGPUs makes a list of variables that a script reads end with ours: nothing that it reads is later. The list that it was
+// given is closed, whatever comes of it.
 func (r *run) withGPUs(env int) (int, error) {
 	if r.grip == nil {
 		return env, nil
@@ -181,10 +182,10 @@ func (r *run) withGPUs(env int) (int, error) {
 	var text []byte
 	if env >= 0 {
 		var err error
-		if text, err = readDescriptor(env); err != nil {
+		text, err = readDescriptor(env)
+		if err = errors.Join(err, unix.Close(env)); err != nil {
 			return -1, err
 		}
-		_ = unix.Close(env)
 	}
 	last, err := envScript([]string{r.grip.env()})
 	if err != nil {
