@@ -221,7 +221,7 @@ type (
 		Value Number  `json:"value"` // null in JSON where not finite; Text then has it
 		Text  string  `json:"text,omitempty"`
 		Step  *Number `json:"step"`
-		Line  int64   `json:"line"` // of the log, from 1
+		Line  int64   `json:"line"` // of the log, or of the file that the metric is read from; from 1
 	}
 	// AttemptFinished is the outcome of an attempt.
 	AttemptFinished struct {

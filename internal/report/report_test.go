@@ -321,6 +321,18 @@ func TestShow(t *testing.T) {
 	golden(t, "show", out.Bytes())
 }
 
+func TestShowSaysWhichFileAValueStandsIn(t *testing.T) {
+	b := newRun("20260102-aaaa").sweep("lr", 1, "minimize val_loss", "lr=1").ok("lr", "lr=1 seed=0", 0.25).done("done", 0)
+	b.resolved("lr", `{"objective": {"from": {"kind": "csv", "file": "m.csv", "column": "val_loss"}}}`)
+	var out bytes.Buffer
+	if err := report.Fold(b.events).Show(&out, "lr", b.id("lr", "lr=1 seed=0")); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); !strings.Contains(s, " of m.csv)") || strings.Contains(s, "of the log)") {
+		t.Errorf("the place of the objective:\n%s", s)
+	}
+}
+
 func TestRunsTable(t *testing.T) {
 	var out bytes.Buffer
 	skipped := []ledger.Event{ledger.New("20260110-aaaa", newRun("").at, ledger.RunSkipped{Command: []string{"xrun", "run"}, Holder: "x"})}
