@@ -146,6 +146,7 @@ type (
 		Dir       string          `json:"dir"` // of the code, relative to the root of the repository: where the command runs
 		Trials    int             `json:"trials"`
 		Reusable  int             `json:"reusable,omitempty"` // of those, the ones with a result from before, says the plan
+		Left      int             `json:"left,omitempty"`     // trials of the spec that were not asked for (--first, --rerun failed)
 		Limits    Limits          `json:"limits"`
 		Hosts     []string        `json:"hosts"` // those it may use
 		Spec      json.RawMessage `json:"spec"`  // the resolved experiment
