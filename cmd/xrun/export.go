@@ -22,7 +22,7 @@ type exportCmd struct {
 
 // Help is the example.
 func (exportCmd) Help() string {
-	return "Example:\n  xrun export last -o night.tar.gz\n\nA run as one file, for a colleague's ledger: its events, plan, logs, results and artifacts. Links and files above --max-file\nstay behind, and are named."
+	return "Example:\n  xrun export last -o /tmp/night.tar.gz\n\nA run as one file, for a colleague's ledger: its events, plan, logs, results and artifacts. Links and files above --max-file\nstay behind, and are named. Name a file outside the code: one inside is shipped with it, and what it belongs to runs again."
 }
 
 // Run writes the archive.
@@ -101,7 +101,7 @@ type importCmd struct {
 
 // Help is the example.
 func (importCmd) Help() string {
-	return "Example:\n  xrun import night.tar.gz\n\nTakes a run into this ledger, all of it or nothing, and never twice. Its results count as results: a trial that is the same\n(code, command, parameters, data) is not run again, unless a file that is needed was left out; what this ledger has itself\ngoes first. Import only what you trust."
+	return "Example:\n  xrun import /tmp/night.tar.gz\n\nTakes a run into this ledger, all of it or nothing, and never twice. Its results count as results: a trial that is the same\n(code, command, parameters, data) is not run again, unless a file that is needed was left out; what this ledger has itself\ngoes first. Import only what you trust."
 }
 
 // imported is the result of an import.

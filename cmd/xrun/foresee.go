@@ -92,7 +92,11 @@ func warning(p plan.Problem) string {
 	if p.Path != "" {
 		s = p.Path + ": " + s
 	}
-	if p.File != "" {
+	switch {
+	case p.File == "":
+	case p.Line == 0: // of the file or directory as a whole
+		s = p.File + ": " + s
+	default:
 		s = fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Col, s)
 	}
 	if p.Suggestion != nil {

@@ -15,9 +15,9 @@ import (
 
 type gcCmd struct {
 	textOrJSON
-	DryRun bool          `help:"Only say what would be removed."`
-	Keep   int           `placeholder:"N" help:"Keep the N newest runs, and remove the directories of older ones."`
-	Older  time.Duration `placeholder:"DURATION" help:"Remove only runs that ended longer ago, like 720h."`
+	DryRun bool           `help:"Only say what would be removed."`
+	Keep   positive       `placeholder:"N" help:"Keep the N newest runs, and remove the directories of older ones."`
+	Older  *time.Duration `placeholder:"DURATION" help:"Remove only runs that ended longer ago, like 720h."`
 }
 
 // Help is the example.
@@ -48,8 +48,11 @@ type collected struct {
 
 // Run cleans up.
 func (c *gcCmd) Run(ctx context.Context, a *app) error {
-	if c.Keep < 0 || c.Older < 0 {
-		return usageError(errors.New("--keep counts from 1, and --older is a duration above 0"))
+	var older time.Duration
+	if c.Older != nil {
+		if older = *c.Older; older <= 0 { // 0 would mean that it was not given
+			return usageError(errors.New("--older is a duration above 0"))
+		}
 	}
 	state := a.findState()
 	res := &collected{DryRun: c.DryRun, Removed: []removal{}, Notes: []string{}}
@@ -71,7 +74,7 @@ func (c *gcCmd) Run(ctx context.Context, a *app) error {
 		defer s.close()
 		l = s.ledger
 	}
-	g := &garbage{state: state, keep: c.Keep, older: c.Older, now: a.now(), cache: true, collected: res}
+	g := &garbage{state: state, keep: int(c.Keep), older: older, now: a.now(), cache: true, collected: res}
 	if err := g.collect(ctx, l); err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ or --state DIR, or XRUN_STATE. It ignores itself for git.
 <state>/runs/<run>/report.md           for people
 <state>/runs/<run>/report.json         for programs
 <state>/runs/<run>/junit.xml           for a CI system
-<state>/ledger.db.damaged-N           one that was damaged and moved aside; a new one is made of the files of events
+<state>/ledger.db.damaged-N            one that was damaged and moved aside; a new one is made of the files of events
 <state>/runs/<run>/events.jsonl        one event a line (xrun help events)
 <state>/runs/<run>/<experiment>/<trial>/attempt-N/{log,result.json,artifacts/…}
                                        <trial> begins with its values and ends with its id
@@ -178,6 +178,15 @@ peak_vram_mb: 11234
 A name is matched whole: acc is not found in val/acc. A number is the whole numeric token, or an error that names line
 and column: never a part of it. nan and inf are "diverged", never a value. A step or epoch on the same line, or the last
 one printed before, is kept with the value.
+
+What is said otherwise, or not printed at all, is found where "from" of the objective or of a metric says:
+
+from: {kind: "regex", pattern: "loss is (?P<value>\\S+)"}               in the log
+from: {kind: "json", file: "out.json", pointer: "/eval/loss"}           in a file of JSON, or of JSON lines
+from: {kind: "csv", file: "logs/*.csv", column: "val_loss"}             in a CSV file with a line of names
+
+The file is one that the program leaves where it runs or in XRUN_OUT; it comes home as an artifact, and is read when the
+program has ended.
 `
 	placeholdersPage = `In command and env, and in the commands of evaluate and tests:
 

@@ -190,7 +190,7 @@ func (c asked) narrow(p *plan.Plan) error {
 	left, any := c.First, false
 	for i := range p.Experiments {
 		e := &p.Experiments[i]
-		empty := len(e.Trials) == 0
+		all := len(e.Trials)
 		e.Trials = slices.DeleteFunc(e.Trials, func(t plan.Trial) bool {
 			if c.Rerun == "failed" && !t.FailedBefore {
 				return true
@@ -201,7 +201,8 @@ func (c asked) narrow(p *plan.Plan) error {
 			left--
 			return left < 0
 		})
-		any = any || empty || len(e.Trials) > 0
+		e.Left = all - len(e.Trials)
+		any = any || all == 0 || len(e.Trials) > 0
 	}
 	if c.Rerun == "failed" && !any {
 		p.Warnings = append(p.Warnings, "--rerun failed: no trial failed before, so there is nothing to run")

@@ -66,7 +66,7 @@ var Policies = []Policy{
 	{Cause: CauseNotFound, Blame: BlameCode, Seen: "exit status 126 or 127", Then: "failed, for all trials of the experiment on that host", Host: true},
 	{Cause: CauseMissingDependency, Blame: BlameCode, Seen: "a failed import in the last lines of the log", Then: "failed, for all trials of the experiment on that host", Host: true},
 	{Cause: CauseNoMetric, Blame: BlameCode, Seen: "the objective was not printed", Then: "failed (exit status 0 is not success), " + asked},
-	{Cause: CauseMetricError, Blame: BlameCode, Seen: "the objective was printed with something that is not a whole number", Then: "failed"},
+	{Cause: CauseMetricError, Blame: BlameCode, Seen: "the objective was printed as something that is not one number", Then: "failed"},
 	{Cause: CauseDiverged, Blame: BlameCode, Seen: "the objective is nan or inf", Then: "failed (never best, never in a mean), " + asked},
 	{Cause: CauseSync, Blame: BlameHost, Seen: "the code or the job could not be put on the host", Then: elsewhere},
 	{Cause: CauseDiskFull, Blame: BlameHost, Seen: "no space left on the host", Then: elsewhere + "; where the host itself has no room the run ends, and a resume tries again"},

@@ -268,7 +268,7 @@ func planned(e *plan.Experiment, pe *plan.PlannedExperiment, hosts []string) (le
 		return ledger.ExperimentPlanned{}, fmt.Errorf("experiment %s: %w", e.Name, err)
 	}
 	b := ledger.ExperimentPlanned{
-		Name: e.Name, Kind: pe.Kind, Code: pe.Code.ID, Dir: pe.Dir, Trials: len(pe.Trials), Hosts: append([]string{}, hosts...), Spec: spec,
+		Name: e.Name, Kind: pe.Kind, Code: pe.Code.ID, Dir: pe.Dir, Trials: len(pe.Trials), Left: pe.Left, Hosts: append([]string{}, hosts...), Spec: spec,
 		Objective: ledger.Objective{Metric: e.Objective.Metric, Direction: e.Objective.Direction, Unit: e.Objective.Unit, Pick: e.Objective.Pick},
 		Limits:    ledger.Limits{TrialS: e.Limits.Trial.Seconds(), TrialDefault: !e.Set["limits.trial"], SilenceS: durationOf(e.Limits.Silence).Seconds()},
 		Metrics:   []string{}, Axes: axes(e, pe),

@@ -131,7 +131,11 @@ func (f *follower) cause(exit hosts.Exit, objective finding, lost error) (Cause,
 	case lost != nil:
 		return CauseSync, "its files did not come home: " + brief(lost.Error())
 	case objective.Found && objective.Diverged:
-		return CauseDiverged, fmt.Sprintf("%s is not finite (line %d)", objective.Name, objective.Line)
+		where := fmt.Sprintf("line %d", objective.Line)
+		if objective.file != "" {
+			where += " of " + objective.file
+		}
+		return CauseDiverged, fmt.Sprintf("%s is not finite (%s)", objective.Name, where)
 	case objective.Failed:
 		return CauseMetricError, fmt.Sprintf("metric %s: %s", objective.Name, objective.Problem)
 	case !objective.Found:

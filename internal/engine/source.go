@@ -85,6 +85,7 @@ func logWants(ws []wanted) []metric.Want {
 type finding struct {
 	metric.Result
 	missing string
+	file    string // the one it was read from; "" where that is the log
 }
 
 // findings joins what the log says with what the files of dir say, in the order of ws.
@@ -158,7 +159,7 @@ func (w wanted) read(dir string, files []string, hide *Redactor, on func(metric.
 	if r.Problem != "" {
 		r.Problem = matching[0] + ": " + r.Problem
 	}
-	f := finding{Result: r, missing: fmt.Sprintf("left %s without %s", matching[0], place)}
+	f := finding{Result: r, file: matching[0], missing: fmt.Sprintf("left %s without %s", matching[0], place)}
 	if len(r.NearMisses) > 0 {
 		f.missing += "; it has " + strings.Join(r.NearMisses, "; ")
 	}

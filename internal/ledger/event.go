@@ -146,6 +146,7 @@ type (
 		Dir       string          `json:"dir"` // of the code, relative to the root of the repository: where the command runs
 		Trials    int             `json:"trials"`
 		Reusable  int             `json:"reusable,omitempty"` // of those, the ones with a result from before, says the plan
+		Left      int             `json:"left,omitempty"`     // trials of the spec that were not asked for (--first, --rerun failed)
 		Limits    Limits          `json:"limits"`
 		Hosts     []string        `json:"hosts"` // those it may use
 		Spec      json.RawMessage `json:"spec"`  // the resolved experiment
@@ -221,7 +222,7 @@ type (
 		Value Number  `json:"value"` // null in JSON where not finite; Text then has it
 		Text  string  `json:"text,omitempty"`
 		Step  *Number `json:"step"`
-		Line  int64   `json:"line"` // of the log, from 1
+		Line  int64   `json:"line"` // of the log, or of the file that the metric is read from; from 1
 	}
 	// AttemptFinished is the outcome of an attempt.
 	AttemptFinished struct {

@@ -27,6 +27,8 @@ type PlannedExperiment struct {
 	Estimate Estimate     `json:"estimate"`
 	// Dir is that of the code, relative to the root of the repository: where the command runs.
 	Dir string `json:"-"`
+	// Left is how many trials of it were not asked for (--first, --rerun failed).
+	Left int `json:"-"`
 }
 
 // CodeSummary names what is shipped.

@@ -142,7 +142,7 @@ func (l *Live) begin() {
 		line += fmt.Sprintf(", %d reused", reused)
 	}
 	if l.state.resumed > 0 {
-		line += fmt.Sprintf(", %d done before", l.done-reused)
+		line += fmt.Sprintf(", %d finished before", l.done-reused)
 	}
 	l.say("%s", line)
 }

@@ -28,7 +28,7 @@ func (m *markdown) changes() {
 		x := &m.Experiments[i]
 		old := slices.IndexFunc(then.Experiments, func(o Experiment) bool { return o.Name == x.Name })
 		if old < 0 {
-			m.printf("- **%s** is new.\n", escapeText(visible(x.Name)))
+			m.printf("- **%s** was not in that run.\n", escapeText(visible(x.Name)))
 			continue
 		}
 		for _, line := range changed(&then.Experiments[old], x) {
@@ -37,7 +37,7 @@ func (m *markdown) changes() {
 	}
 	for i := range then.Experiments {
 		if name := then.Experiments[i].Name; !slices.ContainsFunc(m.Experiments, func(x Experiment) bool { return x.Name == name }) {
-			m.printf("- **%s** is gone.\n", escapeText(visible(name)))
+			m.printf("- **%s** is not in this run.\n", escapeText(visible(name)))
 		}
 	}
 	if m.Len() == said {
@@ -66,10 +66,25 @@ func changed(then, now *Experiment) []string {
 	if line := changedPoints(then, now); line != "" {
 		lines = append(lines, line)
 	}
-	if line := changedWinner(then, now); line != "" {
-		lines = append(lines, line)
+	switch was, is := then.of.left(), now.of.left(); {
+	case is > 0:
+		lines = append(lines, fmt.Sprintf("%d of its %s were asked for: the winners are not compared", len(now.Trials), count(len(now.Trials)+is, "trial")))
+	case was > 0:
+		lines = append(lines, fmt.Sprintf("%d of its %s were asked for before: the winners are not compared", len(then.Trials), count(len(then.Trials)+was, "trial")))
+	default:
+		if line := changedWinner(then, now); line != "" {
+			lines = append(lines, line)
+		}
 	}
 	return append(lines, changedLevels(then, now)...)
+}
+
+// left is how many trials were not asked for: their points are neither gone nor, when they are asked for again, new.
+func (x *experiment) left() int {
+	if x.planned == nil {
+		return 0
+	}
+	return x.planned.Left
 }
 
 // changes lists what changed about the trials of an experiment since they last ran: files of the code, fields of the spec.
@@ -95,12 +110,12 @@ func (x *experiment) changes() []string {
 func changedPoints(then, now *Experiment) string {
 	var came, went, parts []string
 	for i := range now.Points {
-		if p := &now.Points[i]; then.point(p) == nil {
+		if p := &now.Points[i]; then.of.left() == 0 && then.point(p) == nil {
 			came = append(came, pointName(p.Params))
 		}
 	}
 	for i := range then.Points {
-		if p := &then.Points[i]; now.point(p) == nil {
+		if p := &then.Points[i]; now.of.left() == 0 && now.point(p) == nil {
 			went = append(went, pointName(p.Params))
 		}
 	}

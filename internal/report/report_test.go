@@ -321,6 +321,45 @@ func TestShow(t *testing.T) {
 	golden(t, "show", out.Bytes())
 }
 
+func TestTrialsThatWereNotAskedForAreNotGone(t *testing.T) {
+	all := newRun("20260101-aaaa").sweep("lr", 1, "minimize val_loss", "lr=1,2,3").
+		ok("lr", "lr=1 seed=0", 0.1).ok("lr", "lr=2 seed=0", 0.2).fail("lr", "lr=3 seed=0", "exit", "exit status 1", "").done("some_failed", 3)
+	again := newRun("20260102-aaaa").sweep("lr", 1, "minimize val_loss", "lr=3").ok("lr", "lr=3 seed=0", 0.3).done("done", 0)
+	for i := range again.events {
+		if e, ok := again.events[i].Body.(ledger.ExperimentPlanned); ok {
+			e.Left = 2
+			again.events[i].Body = e
+		}
+	}
+	for name, c := range map[string]struct {
+		now, then *builder
+		want      string
+	}{
+		"after all":  {again, all, "1 of its 3 trials were asked for: the winners are not compared"},
+		"all after":  {all, again, "1 of its 3 trials were asked for before: the winners are not compared"},
+		"both a few": {again, again, "1 of its 3 trials were asked for: the winners are not compared"},
+	} {
+		md := string(report.Fold(c.now.events).Report(report.Options{Previous: report.Fold(c.then.events)}).Markdown())
+		_, part, _ := strings.Cut(md, "## Since the run before")
+		part, _, _ = strings.Cut(part, "\n## ")
+		if !strings.Contains(part, c.want) || strings.Contains(part, "gone") || strings.Contains(part, " new") || strings.Contains(part, "the winner was") {
+			t.Errorf("%s:\n%s", name, part)
+		}
+	}
+}
+
+func TestShowSaysWhichFileAValueStandsIn(t *testing.T) {
+	b := newRun("20260102-aaaa").sweep("lr", 1, "minimize val_loss", "lr=1").ok("lr", "lr=1 seed=0", 0.25).done("done", 0)
+	b.resolved("lr", `{"objective": {"from": {"kind": "csv", "file": "m.csv", "column": "val_loss"}}}`)
+	var out bytes.Buffer
+	if err := report.Fold(b.events).Show(&out, "lr", b.id("lr", "lr=1 seed=0")); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); !strings.Contains(s, " of m.csv)") || strings.Contains(s, "of the log)") {
+		t.Errorf("the place of the objective:\n%s", s)
+	}
+}
+
 func TestRunsTable(t *testing.T) {
 	var out bytes.Buffer
 	skipped := []ledger.Event{ledger.New("20260110-aaaa", newRun("").at, ledger.RunSkipped{Command: []string{"xrun", "run"}, Holder: "x"})}

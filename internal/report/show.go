@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/xrun-dev/xrun/internal/ledger"
+	"github.com/xrun-dev/xrun/internal/plan"
 )
 
 // TrialDetail is a trial whole. Its JSON is that of `xrun show RUN/EXPERIMENT/TRIAL`.
@@ -191,7 +193,7 @@ func (p *printer) trial(s *State, t *trial) {
 	p.field("reused", deref(r.ReusedFrom))
 	o := s.experiment(t.key.Experiment).objective()
 	if r.Objective != nil {
-		p.field("objective", fmt.Sprintf("%s %s (%s%s)", o.Metric, short(*r.Objective), o.Direction, t.where(o)))
+		p.field("objective", fmt.Sprintf("%s %s (%s%s)", o.Metric, short(*r.Objective), o.Direction, t.where(o, s.experiment(t.key.Experiment).source())))
 	} else {
 		p.field("objective", "none: "+deref(r.ObjectiveReason))
 	}
@@ -222,7 +224,7 @@ func (p *printer) trial(s *State, t *trial) {
 }
 
 // where says which of several values the objective is, and where it stands: "; the last of 3 values: step 3, line 3 of the log".
-func (t *trial) where(o ledger.Objective) string {
+func (t *trial) where(o ledger.Objective, source string) string {
 	i := slices.IndexFunc(t.series(), func(m ledger.MetricValues) bool { return m.Metric == o.Metric })
 	if i < 0 || len(t.series()[i].Values) < 2 || o.Pick == "" {
 		return ""
@@ -245,7 +247,20 @@ func (t *trial) where(o ledger.Objective) string {
 	if values[at].Step != nil {
 		text += "step " + stepText(values[at]) + ", "
 	}
-	return fmt.Sprintf("%sline %d of the log", text, values[at].Line)
+	return fmt.Sprintf("%sline %d of %s", text, values[at].Line, source)
+}
+
+// source is where the objective is read: the log, or a file that the program leaves.
+func (x *experiment) source() string {
+	var spec struct {
+		Objective struct {
+			From *plan.Source `json:"from"`
+		} `json:"objective"`
+	}
+	if x.planned == nil || json.Unmarshal(x.planned.Spec, &spec) != nil || spec.Objective.From == nil || spec.Objective.From.File == "" {
+		return "the log"
+	}
+	return spec.Objective.From.File
 }
 
 func (p *printer) attempt(a *attempt, s *State) {

@@ -17,7 +17,7 @@ type Reading struct {
 	Value  float64
 	Text   string   // the token as it stands in the log
 	Step   *float64 // of the same line, or the last one printed before; nil if none
-	Line   int64    // of the log, from 1
+	Line   int64    // of the log or the file, from 1
 }
 
 // A Result is what a whole log says of one wanted metric.
@@ -30,7 +30,7 @@ type Result struct {
 	Count int
 	// Diverged: nan or inf decides (for last and first: the picked value is; for min, max and mean: any is).
 	Diverged bool
-	// Problem is set where the name was printed with something that is not a whole number (1,234.5 or 71.59%): line,
+	// Problem is set where the name was printed with something that is not a number to its end (1,234.5 or 71.59%): line,
 	// column and text, for a person. It counts as an error of the metric if it is at or behind the picked value, or if
 	// nothing was found: then Failed is true.
 	Problem     string

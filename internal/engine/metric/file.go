@@ -207,6 +207,12 @@ func (f *fileReader) row(r *csv.Reader, head, row []string, want int, steps []in
 		}
 	}
 	line, column := r.FieldPos(want)
+	if more := row[min(len(row), len(head)):]; slices.ContainsFunc(more, func(s string) bool { return strings.TrimSpace(s) != "" }) {
+		// Which value belongs to which name cannot be told, and 0,3 of a decimal comma would be read as 0.
+		f.state.addProblem(strings.Join(row[want:], string(r.Comma)), int64(line), column, f.seq+1)
+		f.seq++
+		return
+	}
 	f.take(strings.TrimSpace(row[want]), int64(line), column, step)
 }
 

@@ -25,7 +25,7 @@ var otherWords = map[string][]string{
 	"retries": {"retry", "max"}, "attempts": {"max"}, "outputs": {"artifacts", "paths"}, "success": {"criteria", "objective"},
 	"timeout": {"trial", "limits"}, "time": {"trial", "limits"}, "resources": {"needs"}, "where": {"needs"}, "requires": {"needs"},
 	"min": {"from", "at_least"}, "max": {"to", "at_most"}, "start": {"from"}, "stop": {"to"}, "end": {"to"}, "num": {"points", "n"},
-	"count": {"points", "n", "slots"}, "path": {"file", "workdir"}, "working_dir": {"workdir"}, "cwd": {"workdir"},
+	"count": {"points", "n", "slots"}, "path": {"file", "pointer", "workdir"}, "working_dir": {"workdir"}, "cwd": {"workdir"},
 	"depends": {"inputs"}, "depends_on": {"inputs"}, "dataset": {"data"}, "datasets": {"data"}, "stdout": {"from"},
 }
 
