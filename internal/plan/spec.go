@@ -41,20 +41,6 @@ type SourceFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-// A Problem is one thing that is wrong, or (as a warning) dubious, in a spec. Line and Col count from 1; 0 is unknown.
-type Problem struct {
-	File       string  `json:"file"`
-	Line       int     `json:"line"`
-	Col        int     `json:"col"`
-	Path       string  `json:"path"`
-	Message    string  `json:"message"`
-	Suggestion *string `json:"suggestion"`
-	// Excerpt is the line of the source, without its newline.
-	Excerpt string `json:"-"`
-	// Kind is that of the Finding.
-	Kind string `json:"-"`
-}
-
 // The fields of the types below are those of the schema, name for name; schema/schema.cue documents them. A pointer is
 // nil where the field is absent and absence means something that no value means.
 
