@@ -75,6 +75,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("XRUN_TEST_ROOT", filepath.Join(home, "machine")) // without GPUs, whatever is in this one
 	env.Setenv("NO_COLOR", "1")
 	env.Setenv("LC_ALL", "C.UTF-8")
+	env.Setenv("GORACE", os.Getenv("GORACE"))
 	repo, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		return err
