@@ -19,7 +19,9 @@ func (a *app) diskFull(err error) error {
 	}
 	where := ""
 	if f, ok := errors.AsType[*ledger.FullError](err); ok {
-		where = filepath.Dir(f.Path)
+		if f.Path != "" {
+			where = filepath.Dir(f.Path)
+		}
 	} else if f, ok := errors.AsType[*os.PathError](err); ok {
 		if strings.HasPrefix(f.Path, "/dev/") {
 			return err // its output

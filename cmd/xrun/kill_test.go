@@ -50,7 +50,7 @@ func (l *lab) throughKills() {
 func began(l *lab) bool {
 	e := l.life(l.xrun("runs", "-o", "json"))
 	if e.code != 0 {
-		l.Fatalf("xrun runs: exit code %d\n%s", e.code, e.said)
+		l.Fatalf("xrun runs: exit code %d\n%s%s", e.code, e.said, e.stdout)
 	}
 	return reRun.Match(e.stdout)
 }

@@ -61,7 +61,8 @@ func (e *GoneError) Hint() string {
 	return "put it back (what it had recorded is in it), or run again; nothing more is started now"
 }
 
-// A FullError is a ledger that cannot be written, or read by who writes, because its disk has no room.
+// A FullError is a ledger that cannot be written, or read by who writes, because its disk has no room. Path is empty where
+// it is not at hand.
 type FullError struct {
 	Path string
 	Err  error
@@ -69,6 +70,9 @@ type FullError struct {
 
 // Error says so.
 func (e *FullError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("ledger: no space left on its disk (%v)", e.Err)
+	}
 	return fmt.Sprintf("ledger %s: no space left on its disk (%v)", e.Path, e.Err)
 }
 
@@ -82,11 +86,12 @@ func blame(path string, err error) error {
 	if !ok {
 		return err
 	}
+	if noRoom(e) {
+		return &FullError{path, err}
+	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return &DamagedError{path, err.Error()}
-	case sqlite3.SQLITE_FULL:
-		return &FullError{path, err}
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
 		var fs syscall.Statfs_t
 		if syscall.Statfs(filepath.Dir(path), &fs) == nil && fs.Blocks > 0 && uint64(fs.Bavail)*uint64(fs.Bsize) < 1<<20 {
@@ -94,6 +99,12 @@ func blame(path string, err error) error {
 		}
 	}
 	return err
+}
+
+// noRoom reports whether an error says by its name that the disk is full: for a page, or for the index of the log, which
+// also who reads makes.
+func noRoom(e *sqlite.Error) bool {
+	return e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
 // A VersionError is a ledger that another version of xrun wrote.
@@ -180,6 +191,8 @@ func create(ctx context.Context, path string) error {
 func readError(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_CORRUPT {
 		return &DamagedError{FileName, err.Error()}
+	} else if ok && noRoom(e) {
+		return &FullError{"", err}
 	}
 	return fmt.Errorf("read ledger: %w", err)
 }

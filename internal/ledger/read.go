@@ -16,6 +16,10 @@ import (
 	"time"
 )
 
+// shmMin is the least that the index of a log has. A smaller one was given up on a full disk, where SQLite would try in
+// vain to make it larger.
+const shmMin = 32 << 10
+
 // OpenReader opens the ledger in dir to read it, without making or changing a file there. Where there is no ledger, the
 // result is an empty one.
 func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
@@ -34,7 +38,7 @@ func OpenReader(ctx context.Context, dir string) (*Ledger, error) {
 	case rollback(path):
 		// Somebody may write: its locks tell, and no file is made.
 		uri += "?mode=ro&_pragma=busy_timeout(10000)"
-	case wal >= 0 && shm > 0 && writable(path+"-shm"):
+	case wal >= 0 && shm >= shmMin && writable(path+"-shm"):
 		// Somebody writes, or was killed while he wrote.
 		uri += "?mode=ro&_pragma=busy_timeout(10000)"
 	case wal <= 0:
