@@ -68,7 +68,7 @@ type stat struct {
 	state                       byte
 	pid, parent, group, session int
 	start                       string
-	whole                       bool // its session, and so its group, is the crew's alone
+	whole                       bool // its session, and so its group, is the crew's alone, and not ours
 }
 
 func readStat(pid int) (stat, bool) {
@@ -158,8 +158,9 @@ func (c crew) members() []stat {
 		}
 	}
 	var members []stat
+	mine := unixSession(os.Getpid()) // a program of the job may have called us: we are no part of what is signalled
 	for _, p := range all {
-		p.whole = sessions[p.session]
+		p.whole = sessions[p.session] && p.session != mine
 		if in[p.pid] && p.pid != c.root && p.pid != os.Getpid() && p.state != 'Z' {
 			members = append(members, p)
 		}
